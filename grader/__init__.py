@@ -1,0 +1,1 @@
+"""Gradebook's core, usable as a library: reads traces, grades them, keeps the grades."""
