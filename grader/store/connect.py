@@ -212,7 +212,7 @@ def _detach(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _schema_version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     try:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        rows = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchall()
     except duckdb.CatalogException:
         tables = [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
         if tables:
@@ -221,7 +221,7 @@ def _schema_version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
                 "give store.path another name"
             ) from None
         return 0
-    version = int(row[0]) if row else 0
+    version = int(rows[0][0]) if rows else 0
     if version > SCHEMA_VERSION:
         raise StoreNewerError(
             f"the store {str(path)!r} has version {version}, this Gradebook knows up to {SCHEMA_VERSION}: update Gradebook"
