@@ -1,0 +1,1 @@
+"""The scheduled job and the command line."""
