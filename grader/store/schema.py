@@ -46,6 +46,10 @@ CREATE TABLE traces (                      -- one row a trace_id; columns as in 
     payload_file BIGINT NOT NULL,          -- payload_files.file_id
     run_id VARCHAR NOT NULL                -- the run that wrote this copy
 );
+CREATE TABLE superseded (                  -- contents that a later copy replaced: read again, they are duplicates
+    trace_id VARCHAR NOT NULL,
+    content_hash UBIGINT NOT NULL
+);
 CREATE TABLE quarantine (                  -- lines, or parts of lines, that could not be read
     reader VARCHAR NOT NULL, path VARCHAR NOT NULL, line BIGINT NOT NULL,
     reason VARCHAR NOT NULL, excerpt VARCHAR NOT NULL,
@@ -66,10 +70,6 @@ CREATE TABLE runs (
     traces_new BIGINT NOT NULL DEFAULT 0, traces_updated BIGINT NOT NULL DEFAULT 0,
     message VARCHAR,                       -- what a person should know: the error, why judging stopped
     CHECK (lines_read = lines_new + lines_updated + lines_duplicate + lines_quarantined)
-);
-CREATE TABLE ingested_batches (            -- a batch repeated after a crash changes nothing
-    batch_id VARCHAR PRIMARY KEY,
-    run_id VARCHAR NOT NULL
 );
 """
 

@@ -1,0 +1,67 @@
+"""Which files a source means: a file, a folder (all files below it) or a glob."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import SourceError
+from grader.settings import Settings, SourceSettings
+
+_WILDCARDS = frozenset("*?[")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFile:
+    """A file to read and the format it was announced as ("auto": look inside)."""
+
+    path: Path
+    format: str
+
+
+def source_files(settings: Settings, sources: Sequence[SourceSettings]) -> tuple[SourceFile, ...]:
+    """All files of `sources`, each once, in the order of the sources and by name within one.
+
+    A folder gives every regular file below it but hidden ones. A glob may match nothing: its files come later.
+    Raises SourceError for a plain path that does not exist or cannot be read.
+    """
+    found: dict[Path, SourceFile] = {}
+    for source in sources:
+        pattern = settings.resolve(Path(source.path).expanduser())
+        paths = _glob(pattern) if _WILDCARDS & set(source.path) else _existing(pattern)
+        for path in paths:
+            found.setdefault(path.absolute(), SourceFile(path=path, format=source.format))
+    return tuple(found.values())
+
+
+def _glob(pattern: Path) -> Iterator[Path]:
+    for match in sorted(glob.glob(str(pattern), recursive=True)):
+        path = Path(match)
+        if path.is_dir():
+            yield from _files_below(path)
+        elif path.is_file():
+            yield path
+
+
+def _existing(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise SourceError(f"the source {str(path)!r} does not exist: give a trace file, a folder of them, or a pattern like 'traces/*.jsonl'")
+    if not os.access(path, os.R_OK):
+        raise SourceError(f"the source {str(path)!r} cannot be read: check its permissions")
+    if path.is_dir():
+        return _files_below(path)
+    if not path.is_file():
+        raise SourceError(f"the source {str(path)!r} is neither a file nor a folder: a trace file is needed")
+    return iter((path,))
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent) / name
+            if not name.startswith(".") and path.is_file():
+                yield path
