@@ -1,35 +1,38 @@
 """Ingest: files → chunks → traces → store, every line accounted for.
 
 Files are read in batches of chunks of one format. A record format's lines are rows at once; a span format's lines are
-parts of traces that are put together with what the store already has of them. Parsing happens outside the store's
-lock and one batch ahead of the writing.
+parts of traces that are put together with what the store already has of them (ingest_spans.py). Parsing happens
+outside the store's lock and one batch ahead of the writing.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
 
 from grader.errors import ReadError
+from grader.ingest_spans import SpanBatch, parse_spans, write_spans
 from grader.readers import reader_for
 from grader.readers.contract import Chunk, RecordBatch, RecordReader, SpanReader
 from grader.readers.lines import read_chunks
 from grader.records import IngestCounts, QuarantinedLine
-from grader.settings import Settings
+from grader.settings import DaySettings
 from grader.sources import SourceFile
 from grader.store.connect import Store
-from grader.store.write import classify, counts_of, write_quarantine, write_traces
-
-logger = logging.getLogger(__name__)
+from grader.store.write import Classified, classify, counts_of, write_quarantine, write_traces
 
 ProgressListener = Callable[[str, int, int | None], None]  # stage, done, total (None: not known)
 
-BATCH_BYTES = 64 << 20
+RECORD_BATCH_BYTES = 64 << 20
+SPAN_BATCH_BYTES = 16 << 20  # decoded spans take some ten times the memory of their text
 SNIFF_BYTES = 64 << 10
-EXCERPT_CHARS = 300
+EXCERPT_BYTES = 300
 
 
 def quiet(stage: str, done: int, total: int | None) -> None:
@@ -41,7 +44,7 @@ class SourceCounts:
     """What became of the lines of one file."""
 
     path: str
-    reader: str | None  # None: no reader knows the file
+    reader: str | None  # None: no reader knows the file, or it could not be opened
     counts: IngestCounts
 
 
@@ -65,6 +68,126 @@ class Ledger:
         total = before.counts + counts if before else counts
         self.by_path[path] = SourceCounts(path=path, reader=reader, counts=total)
 
+    def refuse(self, path: str, reason: str, excerpt: str) -> None:
+        """A whole file that nothing could be read of: one line, quarantined."""
+        line = QuarantinedLine(reader="none", path=path, line=1, reason=reason, excerpt=excerpt)
+        self.quarantined.append(line)
+        self.add(path, None, IngestCounts(read=1, quarantined=1))
+
     @property
     def counts(self) -> IngestCounts:
         return sum((source.counts for source in self.by_path.values()), IngestCounts())
+
+
+def ingest_files(
+    store: Store, files: Sequence[SourceFile], *, day: DaySettings, run_id: str, progress: ProgressListener = quiet
+) -> Ledger:
+    """Reads `files` into the store and returns what became of every line.
+
+    A file that cannot be opened or recognised is one quarantined line; the others are unharmed. Repeating it, also
+    after a crash in the middle, changes nothing. Raises StoreFullError, StoreBusyError.
+    """
+    ledger = Ledger()
+    zone = ZoneInfo(day.timezone)
+    total_bytes = sum(_size(file) for file in files)
+    done_bytes = 0
+    progress("reading", 0, total_bytes)
+    for batch, parsed in _one_ahead(_batches(files, ledger), partial(_parse, zone=zone)):
+        if isinstance(parsed, RecordBatch):
+            _write_records(store, batch, parsed, ledger, run_id=run_id)
+        else:
+            for path, counts in write_spans(store, parsed, zone=zone, run_id=run_id).items():
+                ledger.add(path, batch.reader.name, counts)
+        ledger.quarantined.extend(parsed.quarantined)
+        done_bytes += sum(len(chunk.data) for chunk in batch.chunks)
+        progress("reading", done_bytes, total_bytes)
+    write_quarantine(store, ledger.quarantined, paths=[str(file.path) for file in files], run_id=run_id)
+    return ledger
+
+
+def _size(file: SourceFile) -> int:
+    try:
+        return file.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _batches(files: Sequence[SourceFile], ledger: Ledger) -> Iterator[FileBatch]:
+    """Groups the chunks of consecutive files of one format up to the format's batch size."""
+    reader: RecordReader | SpanReader | None = None
+    chunks: list[Chunk] = []
+    size = 0
+    for file_reader, chunk in _chunks(files, ledger):
+        limit = _batch_bytes(file_reader)
+        if reader is not None and chunks and (file_reader is not reader or size + len(chunk.data) > limit):
+            yield FileBatch(reader=reader, chunks=tuple(chunks))
+            chunks, size = [], 0
+        reader = file_reader
+        chunks.append(chunk)
+        size += len(chunk.data)
+    if reader is not None and chunks:
+        yield FileBatch(reader=reader, chunks=tuple(chunks))
+
+
+def _batch_bytes(reader: RecordReader | SpanReader) -> int:
+    return SPAN_BATCH_BYTES if isinstance(reader, SpanReader) else RECORD_BATCH_BYTES
+
+
+def _chunks(files: Sequence[SourceFile], ledger: Ledger) -> Iterator[tuple[RecordReader | SpanReader, Chunk]]:
+    for file in files:
+        path = str(file.path)
+        try:
+            with file.path.open("rb") as opened:
+                head = opened.read(SNIFF_BYTES)
+            if not head.strip():
+                ledger.add(path, None, IngestCounts())
+                continue
+            reader = reader_for(file.format, head)
+            limit = _batch_bytes(reader)
+            for chunk in read_chunks(file.path, chunk_bytes=limit):
+                yield reader, chunk
+        except OSError as error:
+            ledger.refuse(path, f"the file cannot be read ({error.strerror}): check that it exists and its permissions", "")
+        except ReadError as error:
+            ledger.refuse(path, str(error), head[:EXCERPT_BYTES].decode("utf-8", "replace"))
+
+
+def _parse(batch: FileBatch, *, zone: ZoneInfo) -> RecordBatch | SpanBatch:
+    if isinstance(batch.reader, SpanReader):
+        return parse_spans(batch.reader, batch.chunks)
+    return batch.reader.read(batch.chunks, zone=zone)
+
+
+def _write_records(store: Store, batch: FileBatch, parsed: RecordBatch, ledger: Ledger, *, run_id: str) -> None:
+    if len(parsed.traces):
+        classified = _classify(store, parsed.traces)
+        write_traces(store, parsed.traces, classified, run_id=run_id)
+    else:
+        classified = Classified(states=pa.array([], pa.string()))
+    for path in dict.fromkeys(chunk.path for chunk in batch.chunks):
+        rows = pa.compute.equal(parsed.traces.column("source_path"), path)
+        of_path = Classified(states=classified.states.filter(rows.combine_chunks()))
+        quarantined = sum(line.path == path for line in parsed.quarantined)
+        ledger.add(path, batch.reader.name, counts_of(parsed.traces.filter(rows), of_path, quarantined=quarantined))
+
+
+def _classify(store: Store, traces: pa.Table) -> Classified:
+    with store.reading() as connection:
+        return classify(connection, traces)
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def _one_ahead(items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[tuple[Item, Result]]:
+    """Each item with its result, while the next one is already worked on in a second thread."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="parse") as pool:
+        waiting = None
+        for item in items:
+            started = (item, pool.submit(work, item))
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+            waiting = started
+        if waiting is not None:
+            yield waiting[0], waiting[1].result()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ class Chunk:
     first_line: int  # 1-based number of the first line in `data`
     data: bytes
     file_time: datetime  # mtime, UTC: stands in for the start of a trace that has no time at all
+    whole_document: bool = False  # `data` is one JSON document over several lines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +62,7 @@ class RecordBatch:
     quarantined: tuple[QuarantinedLine, ...]
 
 
+@runtime_checkable
 class RecordReader(Protocol):
     name: str
 
@@ -73,6 +75,7 @@ class RecordReader(Protocol):
         ...
 
 
+@runtime_checkable
 class SpanReader(Protocol):
     name: str
 

@@ -68,6 +68,7 @@ CREATE TABLE runs (
     lines_read BIGINT NOT NULL DEFAULT 0, lines_new BIGINT NOT NULL DEFAULT 0, lines_updated BIGINT NOT NULL DEFAULT 0,
     lines_duplicate BIGINT NOT NULL DEFAULT 0, lines_quarantined BIGINT NOT NULL DEFAULT 0,
     traces_new BIGINT NOT NULL DEFAULT 0, traces_updated BIGINT NOT NULL DEFAULT 0,
+    canary_score DOUBLE CHECK (canary_score BETWEEN 0 AND 1),  -- the judge's score of a bad answer that asks for 5/5
     message VARCHAR,                       -- what a person should know: the error, why judging stopped
     CHECK (lines_read = lines_new + lines_updated + lines_duplicate + lines_quarantined)
 );

@@ -1,0 +1,189 @@
+"""What grading asks of the store and gives back to it: a day's traces in, grades and a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import duckdb
+import orjson
+import pyarrow as pa
+
+from grader.arrow import NARROW_COLUMNS, PAYLOAD_COLUMNS
+from grader.records import DayReport
+from grader.store.connect import Store
+
+GRADES_PER_TRANSACTION = 200_000  # keeps the lock for well under a second
+
+GRADE_COLUMNS = (
+    "trace_id", "day", "content_hash", "rules_version", "rule_score_milli", "outcomes", "alerts", "state",
+    "judge_version", "judge_score", "final_score", "critical", "selected_because", "inclusion_probability", "stratum",
+)  # fmt: skip
+
+_DAYS_TO_GRADE = """
+WITH latest AS (
+    SELECT date, num_traces FROM day_reports QUALIFY row_number() OVER (PARTITION BY date ORDER BY revision DESC) = 1
+), state AS (
+    SELECT t.day, count(*) AS num_traces,
+           count(*) FILTER (WHERE g.trace_id IS NULL OR g.content_hash <> t.content_hash) AS ungraded,
+           count(*) FILTER (WHERE g.state IN ('judge_pending', 'judge_failed')) AS waiting
+    FROM traces t LEFT JOIN grades g ON g.trace_id = t.trace_id AND g.day = t.day GROUP BY t.day
+)
+SELECT coalesce(s.day, l.date) AS day FROM state s FULL JOIN latest l ON l.date = s.day
+WHERE s.ungraded > 0 OR (s.waiting > 0 AND $judge_available)
+   OR coalesce(s.num_traces, 0) <> coalesce(l.num_traces, -1)
+ORDER BY day
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreviousDay:
+    """The newest day before another one that has traces, as last reported."""
+
+    date: date
+    avg_score: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordedReport:
+    """A stored revision of a day: `report` is the DayReport as JSON text."""
+
+    date: date
+    revision: int
+    recorded_at: datetime
+    report: str
+
+
+def days_to_grade(connection: duckdb.DuckDBPyConnection, *, judge_available: bool) -> tuple[date, ...]:
+    """Days whose traces changed since they were graded, or where judge calls wait and a judge can take them."""
+    rows = connection.execute(_DAYS_TO_GRADE, {"judge_available": judge_available}).fetchall()
+    return tuple(day for (day,) in rows)
+
+
+def known_days(connection: duckdb.DuckDBPyConnection) -> tuple[date, ...]:
+    """Every day that has traces or was ever reported, in order."""
+    rows = connection.execute("SELECT day FROM traces UNION SELECT date FROM day_reports ORDER BY 1").fetchall()
+    return tuple(day for (day,) in rows)
+
+
+def day_batch(store: Store, connection: duckdb.DuckDBPyConnection, day: date, columns: Collection[str]) -> pa.Table:
+    """The traces of `day` in order of trace_id: `columns` of grader/arrow.py, texts read only when one is asked for."""
+    narrow = [name for name in NARROW_COLUMNS if name in columns]
+    texts = [name for name in PAYLOAD_COLUMNS if name in columns]
+    select = ", ".join([f"t.{name}" for name in narrow] + [f"x.{name}" for name in texts])
+    source = "traces t"
+    parameters: dict[str, object] = {"day": day}
+    if texts:
+        files = connection.execute(
+            "SELECT DISTINCT p.path FROM traces t JOIN payload_files p ON p.file_id = t.payload_file WHERE t.day = ?", [day]
+        ).fetchall()
+        source += """ JOIN payload_files p ON p.file_id = t.payload_file
+            JOIN read_parquet($paths, filename = 'payload_path') x
+              ON x.trace_id = t.trace_id AND x.payload_path = $folder || '/' || p.path"""
+        parameters |= {"folder": str(store.folder), "paths": [f"{store.folder}/{path}" for (path,) in files]}
+        if not files:
+            return pa.table({name: pa.array([], pa.string()) for name in (*narrow, *texts)})
+    query = f"SELECT {select} FROM {source} WHERE t.day = $day ORDER BY t.trace_id"
+    return connection.sql(query, params=parameters).to_arrow_table()
+
+
+def previous_day(connection: duckdb.DuckDBPyConnection, day: date) -> PreviousDay | None:
+    """The newest reported day before `day` that has traces; None: there is none."""
+    rows = connection.execute(
+        """SELECT date, avg_score FROM day_reports WHERE date < ?
+           QUALIFY row_number() OVER (PARTITION BY date ORDER BY revision DESC) = 1 AND num_traces > 0
+           ORDER BY date DESC LIMIT 1""",
+        [day],
+    ).fetchall()
+    return PreviousDay(date=rows[0][0], avg_score=rows[0][1]) if rows else None
+
+
+def following_day(connection: duckdb.DuckDBPyConnection, day: date) -> date | None:
+    """The next reported day after `day`: its report compares itself with `day`."""
+    rows = connection.execute("SELECT min(date) FROM day_reports WHERE date > ?", [day]).fetchall()
+    following: date | None = rows[0][0]
+    return following
+
+
+def latest_report(connection: duckdb.DuckDBPyConnection, day: date) -> tuple[int, str] | None:
+    """(revision, report as JSON text) of the last report of `day`; None: never reported."""
+    rows = connection.execute(
+        "SELECT revision, report::VARCHAR FROM day_reports WHERE date = ? ORDER BY revision DESC LIMIT 1", [day]
+    ).fetchall()
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
+def all_reports(connection: duckdb.DuckDBPyConnection) -> tuple[RecordedReport, ...]:
+    """Every revision of every day, oldest first."""
+    rows = connection.execute(
+        "SELECT date, revision, recorded_at, report::VARCHAR FROM day_reports ORDER BY recorded_at, date, revision"
+    ).fetchall()
+    return tuple(
+        RecordedReport(date=day, revision=revision, recorded_at=recorded_at.astimezone(UTC), report=report)
+        for day, revision, recorded_at, report in rows
+    )
+
+
+def write_grades(store: Store, day: date, grades: pa.Table) -> None:
+    """Replaces the grades and critical alerts of `day` by `grades` (GRADE_COLUMNS).
+
+    A big day is written in several transactions; a run killed between them leaves ungraded traces, which the next run
+    grades. Raises StoreFullError.
+    """
+    for first in range(0, max(len(grades), 1), GRADES_PER_TRANSACTION):
+        part = grades.slice(first, GRADES_PER_TRANSACTION).select(GRADE_COLUMNS)
+        with store.writing() as connection:
+            connection.execute("BEGIN")
+            if first == 0:
+                connection.execute("DELETE FROM grades WHERE day = ?", [day])
+            connection.register("part", part)
+            connection.execute("DELETE FROM grades WHERE day <> ? AND trace_id IN (SELECT trace_id FROM part)", [day])
+            connection.execute("INSERT INTO grades BY NAME FROM part")
+            if first + GRADES_PER_TRANSACTION >= len(grades):
+                _replace_alerts(connection, day)
+                _note_releases(connection, day)
+            connection.execute("COMMIT")
+
+
+def _replace_alerts(connection: duckdb.DuckDBPyConnection, day: date) -> None:
+    raised = connection.sql("SELECT trace_id, raised_at FROM alerts").to_arrow_table()
+    connection.execute(
+        "DELETE FROM alerts WHERE day = $day OR trace_id IN (SELECT trace_id FROM grades WHERE day = $day)", {"day": day}
+    )
+    connection.register("raised", raised)
+    connection.execute(
+        """INSERT INTO alerts
+           SELECT g.trace_id, g.day, g.final_score, g.alerts, coalesce(r.raised_at, $now)
+           FROM grades g LEFT JOIN raised r USING (trace_id) WHERE g.day = $day AND g.critical""",
+        {"day": day, "now": datetime.now(UTC)},
+    )
+
+
+def _note_releases(connection: duckdb.DuckDBPyConnection, day: date) -> None:
+    connection.execute(
+        """INSERT INTO releases
+           SELECT coalesce(agent, ''), release, min(coalesce(started_at, day::TIMESTAMPTZ)) FROM traces
+           WHERE day = ? AND release IS NOT NULL GROUP BY ALL
+           ON CONFLICT DO UPDATE SET first_seen_at = least(first_seen_at, excluded.first_seen_at)""",
+        [day],
+    )
+
+
+def write_report(store: Store, report: DayReport, text: str, *, run_id: str) -> None:
+    """Adds a revision of a day. `text` is `report` as JSON."""
+    with store.writing() as connection:
+        connection.execute(
+            "INSERT INTO day_reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                report.date, report.revision, datetime.now(UTC), run_id, report.num_traces, report.avg_score,
+                report.median_score, report.min_score, report.p10_score, report.pct_critical, report.quality.value,
+                report.regression.flagged, text,
+            ],
+        )  # fmt: skip
+
+
+def report_json(report: DayReport) -> str:
+    """The report as JSON text: dates ISO, keys as in records.py."""
+    return orjson.dumps(report).decode()
+
