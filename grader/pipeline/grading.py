@@ -5,6 +5,7 @@ Pure: tables in, tables out. The SQL runs in a connection of its own that sees n
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -20,8 +21,8 @@ _GRADES = """
 SELECT b.trace_id, $day::DATE AS day, b.content_hash, $rules_version AS rules_version, r.rule_score_milli, r.outcomes, r.alerts,
     CASE
         WHEN NOT b.content_captured THEN 'not_judgeable'
-        WHEN c.selected_because IS NULL AND NOT (c.stratum = 0 AND c.inclusion_probability IS DISTINCT FROM 1) THEN 'rules_only'
         WHEN j.judge_score IS NOT NULL THEN 'judged'
+        WHEN c.selected_because IS NULL AND c.stratum > 0 THEN 'rules_only'
         WHEN f.trace_id IS NOT NULL THEN 'judge_failed'
         ELSE 'judge_pending' END AS state,
     $judge_version AS judge_version,
@@ -50,6 +51,29 @@ class DaySummary:
     num_critical: int
     critical_alerts: tuple[CriticalAlert, ...]  # the ten worst, worst first, then by trace id
     counts: StateCounts
+
+
+def candidates(batch: pa.Table, ruled: pa.Table) -> pa.Table:
+    """What sampling chooses from: trace_id, rule_score_milli, judgeable (its content was captured)."""
+    with closing(duckdb.connect()) as connection:
+        connection.register("batch", batch)
+        connection.register("ruled", ruled)
+        return connection.sql(
+            """SELECT b.trace_id, r.rule_score_milli, b.content_captured AS judgeable
+               FROM batch b JOIN ruled r USING (trace_id) ORDER BY b.trace_id"""
+        ).to_arrow_table()
+
+
+def without_judgement(batch: pa.Table, chosen: pa.Table, judged: pa.Table) -> pa.Table:
+    """The chosen traces that no judgement is known of: trace_id, content_hash, duration_ms, num_turns, by trace_id."""
+    with closing(duckdb.connect()) as connection:
+        for name, table in (("batch", batch), ("chosen", chosen), ("judged", judged)):
+            connection.register(name, table)
+        return connection.sql(
+            """SELECT b.trace_id, b.content_hash, b.duration_ms, b.num_turns
+               FROM batch b JOIN chosen c USING (trace_id) ANTI JOIN judged j USING (trace_id)
+               WHERE c.selected_because IS NOT NULL ORDER BY b.trace_id"""
+        ).to_arrow_table()
 
 
 def combine(
@@ -92,7 +116,7 @@ def summarise(grades: pa.Table) -> DaySummary:
     with closing(duckdb.connect()) as connection:
         connection.register("grades", grades)
         figures = connection.execute(
-            """SELECT count(*), avg(final_score), median(final_score), min(final_score),
+            """SELECT count(*), median(final_score), min(final_score),
                       quantile_cont(final_score, 0.1), count(*) FILTER (WHERE critical) FROM grades"""
         ).fetchall()[0]
         worst = connection.execute(
@@ -100,10 +124,11 @@ def summarise(grades: pa.Table) -> DaySummary:
                 ORDER BY final_score, trace_id LIMIT {WORST_ALERTS}"""
         ).fetchall()
         states = dict(connection.execute("SELECT state, count(*) FROM grades GROUP BY state").fetchall())
-    num_traces, avg_score, median_score, min_score, p10_score, num_critical = figures
+    num_traces, median_score, min_score, p10_score, num_critical = figures
     return DaySummary(
         num_traces=num_traces,
-        avg_score=avg_score,
+        # fsum rounds once whatever the order of the rows, so grading a day again gives the same bits
+        avg_score=math.fsum(grades.column("final_score").to_numpy()) / num_traces if num_traces else None,
         median_score=median_score,
         min_score=min_score,
         p10_score=p10_score,

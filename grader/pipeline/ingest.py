@@ -17,13 +17,13 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from grader.errors import ReadError
-from grader.ingest_spans import SpanBatch, parse_spans, write_spans
+from grader.pipeline.ingest_spans import SpanBatch, parse_spans, write_spans
 from grader.readers import reader_for
 from grader.readers.contract import Chunk, RecordBatch, RecordReader, SpanReader
 from grader.readers.lines import read_chunks
 from grader.records import IngestCounts, QuarantinedLine
 from grader.settings import DaySettings
-from grader.sources import SourceFile
+from grader.pipeline.sources import SourceFile
 from grader.store.connect import Store
 from grader.store.write import Classified, classify, counts_of, write_quarantine, write_traces
 

@@ -1,0 +1,193 @@
+"""One day graded: its rules, the traces chosen for the judge, the judge's replies, grades and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+import pyarrow as pa
+
+from grader.pipeline.grading import candidates, combine, without_judgement
+from grader.pipeline.ingest import ProgressListener, quiet
+from grader.pipeline.journal import journal
+from grader.judge import Budget, Judge, JudgeInput, JudgingSummary, estimate, judge_all
+from grader.readers.columns import tool_calls_from_json
+from grader.records import DayReport
+from grader.pipeline.report import day_report
+from grader.rules import CompiledRules, compile_rules, grade_batch
+from grader.sampling import choose
+from grader.settings import Settings
+from grader.store.connect import Store
+from grader.store.days import (
+    PreviousDay,
+    day_batch,
+    latest_report,
+    previous_day,
+    report_json,
+    write_grades,
+    write_report,
+)
+from grader.store.judging import known_results
+from grader.store.payload import read_payloads
+
+BASE_COLUMNS = ("trace_id", "content_hash", "content_captured", "session_id", "duration_ms", "num_turns")
+INPUTS_PER_READ = 256  # traces whose texts are in memory at once while judging
+
+NO_RESULTS = (
+    pa.table({"trace_id": pa.array([], pa.string()), "judge_score": pa.array([], pa.float64())}),
+    pa.table({"trace_id": pa.array([], pa.string()), "stage": pa.array([], pa.string())}),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DayResult:
+    report: DayReport
+    new_revision: bool
+    judging: JudgingSummary | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RuledDay:
+    """A day after the rules: who is to be judged, and what is known of it already."""
+
+    batch: pa.Table
+    ruled: pa.Table
+    chosen: pa.Table
+    judged: pa.Table
+    failed: pa.Table
+    previous: PreviousDay | None
+    to_ask: pa.Table  # trace_id, content_hash, duration_ms, num_turns of the chosen traces without a judgement
+
+
+@dataclass(kw_only=True, slots=True)
+class DayGrader:
+    """Grades days of one workspace with one set of rules and one judge."""
+
+    settings: Settings
+    store: Store
+    rules: CompiledRules
+    judge: Judge | None
+    progress: ProgressListener = quiet
+    canary_fooled: bool = False
+    stopped_because: str | None = field(default=None)  # auth or billing: no further day asks the judge
+
+    @classmethod
+    def create(
+        cls, settings: Settings, *, store: Store, judge: Judge | None, progress: ProgressListener
+    ) -> DayGrader:
+        """Raises SettingsError for a bad custom rule."""
+        return cls(
+            settings=settings, store=store, rules=compile_rules(settings.rules), judge=judge, progress=progress
+        )
+
+    def grade_day(self, day: date, *, run_id: str) -> DayResult:
+        """Grades every trace of `day`, keeps grades and alerts, and adds a report revision if anything in it changed."""
+        ruled = self._rule(day)
+        judging = self._judge(ruled, run_id=run_id)
+        judged, failed = (ruled.judged, ruled.failed) if judging is None else self._known(ruled.batch)
+        grades = combine(
+            day=day,
+            batch=ruled.batch,
+            ruled=ruled.ruled,
+            chosen=ruled.chosen,
+            judged=judged,
+            failed=failed,
+            rules_version=self.rules.version,
+            judge_version=self._judge_version,
+            critical_below=self.settings.alerts.critical_below,
+        )
+        write_grades(self.store, day, grades)
+        report = day_report(
+            day,
+            grades,
+            sessions=ruled.batch.column("session_id"),
+            previous=ruled.previous,
+            settings=self.settings,
+            rules_version=self.rules.version,
+            judge_version=self._judge_version,
+        )
+        report, new_revision = self._keep(report, run_id=run_id)
+        return DayResult(report=report, new_revision=new_revision, judging=judging)
+
+    def plan_day(self, day: date) -> tuple[int, int, float | None]:
+        """(traces, calls the judge would get, their cost in USD or None where no price is set)."""
+        ruled = self._rule(day)
+        cost = estimate(self._inputs(ruled.to_ask), self.settings.judge)
+        return len(ruled.batch), len(ruled.to_ask), cost.cost_usd
+
+    @property
+    def _judge_version(self) -> str | None:
+        return self.judge.version if self.judge else None
+
+    def _rule(self, day: date) -> RuledDay:
+        columns = {*BASE_COLUMNS, *self.rules.columns}
+        with self.store.reading() as connection:
+            batch = day_batch(self.store, connection, day, columns)
+            previous = previous_day(connection, day)
+        ruled = grade_batch(batch, self.rules)
+        chosen = choose(
+            candidates(batch, ruled), day=day, judge=self.settings.judge, judge_below=self.settings.rules.judge_below
+        )
+        judged, failed = self._known(batch)
+        to_ask = without_judgement(batch, chosen, judged)
+        return RuledDay(
+            batch=batch, ruled=ruled, chosen=chosen, judged=judged, failed=failed, previous=previous, to_ask=to_ask
+        )
+
+    def _known(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
+        if self._judge_version is None:
+            return NO_RESULTS
+        with self.store.reading() as connection:
+            return known_results(
+                connection, batch.select(["trace_id", "content_hash"]), judge_version=self._judge_version
+            )
+
+    def _judge(self, ruled: RuledDay, *, run_id: str) -> JudgingSummary | None:
+        """Asks the judge about the chosen traces that have no judgement; None: nobody to ask, or nothing to ask."""
+        if self.judge is None or self.stopped_because is not None or not len(ruled.to_ask):
+            return None
+        budget = Budget(
+            max_calls=self.settings.judge.max_calls_per_day, max_usd=self.settings.judge.max_usd_per_day
+        )
+        total = len(ruled.to_ask)
+        with journal(self.store, run_id) as results:
+            summary = judge_all(
+                self.judge,
+                self._inputs(ruled.to_ask),
+                budget=budget,
+                on_result=results.add,
+                progress=lambda done: self.progress("judging", done, total),
+            )
+        self.stopped_because = summary.stopped_because
+        return summary
+
+    def _inputs(self, to_ask: pa.Table) -> Iterator[JudgeInput]:
+        """The traces to judge with their texts, read a few hundred at a time."""
+        for first in range(0, len(to_ask), INPUTS_PER_READ):
+            rows = to_ask.slice(first, INPUTS_PER_READ).to_pylist()
+            with self.store.reading() as connection:
+                payloads = read_payloads(connection, self.store.folder, [row["trace_id"] for row in rows])
+            for row in rows:
+                payload = payloads[row["trace_id"]]
+                yield JudgeInput(
+                    trace_id=row["trace_id"],
+                    content_hash=row["content_hash"],
+                    question=payload.user_message,
+                    answer=payload.final_output,
+                    tools=tool_calls_from_json(payload.tools_called) if payload.tools_called else (),
+                    duration_ms=row["duration_ms"],
+                    num_turns=row["num_turns"],
+                )
+
+    def _keep(self, report: DayReport, *, run_id: str) -> tuple[DayReport, bool]:
+        """Stores `report` as the next revision, unless the last one says the same."""
+        with self.store.reading() as connection:
+            latest = latest_report(connection, report.date)
+        revision, text = latest if latest else (0, "")
+        unchanged = replace(report, revision=revision)
+        if report_json(unchanged) == text:
+            return unchanged, False
+        report = replace(report, revision=revision + 1)
+        write_report(self.store, report, report_json(report), run_id=run_id)
+        return report, True
