@@ -31,7 +31,8 @@ def source_files(settings: Settings, sources: Sequence[SourceSettings]) -> tuple
     found: dict[Path, SourceFile] = {}
     for source in sources:
         pattern = settings.resolve(Path(source.path).expanduser())
-        paths = _glob(pattern) if _WILDCARDS & set(source.path) else _existing(pattern)
+        is_pattern = bool(_WILDCARDS & set(source.path)) and not pattern.exists()
+        paths = _glob(pattern) if is_pattern else _existing(pattern)
         for path in paths:
             found.setdefault(path.absolute(), SourceFile(path=path, format=source.format))
     return tuple(found.values())
