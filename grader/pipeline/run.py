@@ -101,7 +101,7 @@ def run_grade(
     with active_run(store, "grade", scheduled_for=scheduled_for) as run:
         ledger = _ingest(store, settings, files, run, progress)
         run.canary_score = grader.ask_canary()
-        days = _selected_days(store, selection, judge_available=judge is not None)
+        days = _selected_days(store, settings, selection, judge_available=judge is not None)
         results = _grade_days(store, grader, days, run_id=run.run_id, progress=progress)
         _sync_metrics(store, settings)
         judging = _total([result.judging for result in results if result.judging is not None])
@@ -124,7 +124,7 @@ def plan(settings: Settings, *, selection: DaySelection, progress: ProgressListe
     judge = make_judge(settings.judge, settings.judge_api_key)
     grader = DayGrader.create(settings, store=store, judge=judge, progress=progress)
     planned = []
-    for day in _selected_days(store, selection, judge_available=True):
+    for day in _selected_days(store, settings, selection, judge_available=True):
         num_traces, num_to_judge, cost_usd = grader.plan_day(day)
         planned.append(PlannedDay(date=day, num_traces=num_traces, num_to_judge=num_to_judge, cost_usd=cost_usd))
     return tuple(planned)
@@ -142,13 +142,17 @@ def _ingest(
     return ledger
 
 
-def _selected_days(store: Store, selection: DaySelection, *, judge_available: bool) -> tuple[date, ...]:
+def _selected_days(
+    store: Store, settings: Settings, selection: DaySelection, *, judge_available: bool
+) -> tuple[date, ...]:
     with store.reading() as connection:
         known = known_days(connection)
         if selection.everything:
             return known
         if selection.first is None and selection.last is None:
-            return days_to_grade(connection, judge_available=judge_available)
+            return days_to_grade(
+                connection, judge_available=judge_available, quiet_minutes=settings.day.quiet_minutes
+            )
     first = selection.first or min(known, default=selection.last)
     last = selection.last or max(known, default=selection.first)
     if first is None or last is None or first > last:

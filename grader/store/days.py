@@ -27,12 +27,14 @@ WITH latest AS (
 ), state AS (
     SELECT t.day, count(*) AS num_traces,
            count(*) FILTER (WHERE g.trace_id IS NULL OR g.content_hash <> t.content_hash) AS ungraded,
-           count(*) FILTER (WHERE g.state IN ('judge_pending', 'judge_failed')) AS waiting
+           count(*) FILTER (WHERE g.state IN ('judge_pending', 'judge_failed')) AS waiting,
+           max(coalesce(t.ended_at, t.started_at)) AS last_heard_at
     FROM traces t LEFT JOIN grades g ON g.trace_id = t.trace_id AND g.day = t.day GROUP BY t.day
 )
 SELECT coalesce(s.day, l.date) AS day FROM state s FULL JOIN latest l ON l.date = s.day
-WHERE s.ungraded > 0 OR (s.waiting > 0 AND $judge_available)
-   OR coalesce(s.num_traces, 0) <> coalesce(l.num_traces, -1)
+WHERE (s.ungraded > 0 OR (s.waiting > 0 AND $judge_available)
+       OR coalesce(s.num_traces, 0) <> coalesce(l.num_traces, -1))
+  AND (s.last_heard_at IS NULL OR s.last_heard_at <= $now - to_minutes($quiet_minutes))
 ORDER BY day
 """
 
@@ -55,9 +57,17 @@ class RecordedReport:
     report: str
 
 
-def days_to_grade(connection: duckdb.DuckDBPyConnection, *, judge_available: bool) -> tuple[date, ...]:
-    """Days whose traces changed since they were graded, or where judge calls wait and a judge can take them."""
-    rows = connection.execute(_DAYS_TO_GRADE, {"judge_available": judge_available}).fetchall()
+def days_to_grade(
+    connection: duckdb.DuckDBPyConnection, *, judge_available: bool, quiet_minutes: int = 0
+) -> tuple[date, ...]:
+    """Days whose traces changed since they were graded, or where judge calls wait and a judge can take them.
+
+    A day that was heard of less than `quiet_minutes` ago is still moving and left for later; 0 waits for nothing.
+    """
+    now = datetime.max.replace(tzinfo=UTC) if quiet_minutes == 0 else datetime.now(UTC)
+    rows = connection.execute(
+        _DAYS_TO_GRADE, {"judge_available": judge_available, "now": now, "quiet_minutes": quiet_minutes}
+    ).fetchall()
     return tuple(day for (day,) in rows)
 
 
