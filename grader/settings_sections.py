@@ -258,7 +258,7 @@ class NotifySettings(Section):
     """Whom to tell."""
 
     command: str | None = None
-    """Runs after a grading run that found critical alerts; gets the day report as JSON on standard input."""
+    """Runs once for each newly reported day with critical alerts; gets the day's report as JSON on standard input."""
 
 
 class SettingsFile(Section):

@@ -1,0 +1,56 @@
+"""The command line: `gradebook COMMAND` (DESIGN.md section 9)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from grader.errors import GradebookError
+from jobs.cli_grade import export, grade, ingest, report, status
+from jobs.cli_serve import dashboard, init, schedule, up
+from jobs.console import print_note
+from jobs.workspace import unexpected_errors_logged
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="gradebook",
+    help="Grades every run of an AI agent, each day, and shows how far the grades can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+for command in (init, ingest, grade, report, status, export, schedule, dashboard, up):
+    app.command()(command)
+
+
+def main() -> None:
+    """The `gradebook` script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carries out a command line and returns its exit code; whatever goes wrong is one sentence on standard error."""
+    try:
+        with unexpected_errors_logged(Path(tempfile.gettempdir())):
+            code = app(list(arguments), prog_name="gradebook", standalone_mode=False)
+            sys.stdout.flush()
+    except GradebookError as error:
+        print_note(f"gradebook: {error}")
+        return error.exit_code
+    except typer.TyperException as error:
+        if error.format_message():  # empty where the help was shown instead
+            print_note(f"gradebook: {error.format_message()}")
+        return error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        print_note("gradebook: interrupted; what was finished is kept, and the next run goes on from there")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
