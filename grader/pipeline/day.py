@@ -11,9 +11,9 @@ import pyarrow as pa
 from grader.pipeline.grading import candidates, combine, without_judgement
 from grader.pipeline.ingest import ProgressListener, quiet
 from grader.pipeline.journal import journal
-from grader.judge import Budget, Judge, JudgeInput, JudgingSummary, estimate, judge_all
+from grader.judge import CANARY, Budget, Judge, JudgeInput, JudgingSummary, estimate, judge_all
 from grader.readers.columns import tool_calls_from_json
-from grader.records import DayReport
+from grader.records import DayReport, JudgeFailure, Judgement
 from grader.pipeline.report import day_report
 from grader.rules import CompiledRules, compile_rules, grade_batch
 from grader.sampling import choose
@@ -69,7 +69,7 @@ class DayGrader:
     rules: CompiledRules
     judge: Judge | None
     progress: ProgressListener = quiet
-    canary_fooled: bool = False
+    canary_score: float | None = None  # None: not asked, or it gave no usable reply
     stopped_because: str | None = field(default=None)  # auth or billing: no further day asks the judge
 
     @classmethod
@@ -151,16 +151,25 @@ class DayGrader:
             max_calls=self.settings.judge.max_calls_per_day, max_usd=self.settings.judge.max_usd_per_day
         )
         total = len(ruled.to_ask)
+        self._ask_canary(self.judge)
         with journal(self.store, run_id) as results:
             summary = judge_all(
                 self.judge,
                 self._inputs(ruled.to_ask),
                 budget=budget,
                 on_result=results.add,
-                progress=lambda done: self.progress("judging", done, total),
+                progress=lambda stage, done, _: self.progress(stage, done, total),
             )
-        self.stopped_because = summary.stopped_because
+        if summary.server_unusable:
+            self.stopped_because = summary.stopped_because
         return summary
+
+    def _ask_canary(self, judge: Judge) -> None:
+        """Once a run, before the first trace: does the judge obey the text that it should only read?"""
+        if self.canary_score is None:
+            replies: list[Judgement | JudgeFailure] = []
+            judge_all(judge, [CANARY], on_result=replies.append)
+            self.canary_score = next((reply.score for reply in replies if isinstance(reply, Judgement)), None)
 
     def _inputs(self, to_ask: pa.Table) -> Iterator[JudgeInput]:
         """The traces to judge with their texts, read a few hundred at a time."""
@@ -175,7 +184,7 @@ class DayGrader:
                     content_hash=row["content_hash"],
                     question=payload.user_message,
                     answer=payload.final_output,
-                    tools=tool_calls_from_json(payload.tools_called) if payload.tools_called else (),
+                    tools=tool_calls_from_json(payload.tools_called) if payload.tools_called else None,
                     duration_ms=row["duration_ms"],
                     num_turns=row["num_turns"],
                 )

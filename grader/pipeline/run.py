@@ -14,7 +14,8 @@ from grader.pipeline.day import DayGrader, DayResult
 from grader.errors import UsageError
 from grader.pipeline.ingest import Ledger, ProgressListener, SourceCounts, ingest_files, quiet
 from grader.pipeline.journal import recover_journals
-from grader.judge import JudgingSummary, judge_unavailable_reason, make_judge
+from grader.judge import JudgingSummary, make_judge, why_no_judge
+from grader.judge.canary import FOOLED_ABOVE
 from grader.pipeline.metrics import sync_metrics
 from grader.records import DayReport, IngestCounts
 from grader.pipeline.runs import Run, active_run
@@ -100,11 +101,11 @@ def run_grade(
     grader = DayGrader.create(settings, store=store, judge=judge, progress=progress)
     with active_run(store, "grade", scheduled_for=scheduled_for) as run:
         ledger = _ingest(store, settings, files, run, progress)
-        run.canary_score = grader.ask_canary()
         days = _selected_days(store, settings, selection, judge_available=judge is not None)
         results = _grade_days(store, grader, days, run_id=run.run_id, progress=progress)
         _sync_metrics(store, settings)
         judging = _total([result.judging for result in results if result.judging is not None])
+        run.canary_score = grader.canary_score
         run.message = _message(settings, ledger, judging, grader)
         run.failures = bool(ledger.counts.quarantined or (judging and judging.failed))
     return GradeRun(
@@ -203,14 +204,14 @@ def _total(summaries: Sequence[JudgingSummary]) -> JudgingSummary | None:
 def _message(settings: Settings, ledger: Ledger, judging: JudgingSummary | None, grader: DayGrader) -> str | None:
     sentences = []
     if ledger.counts.quarantined:
-        sentences.append(f"{ledger.counts.quarantined} line(s) could not be read: see 'gradebook status'")
+        sentences.append(f"{ledger.counts.quarantined} line(s) could not be read: see 'gradebook status'.")
     if judging is not None and judging.stopped_because:
-        sentences.append(f"judging stopped: {judging.stopped_because}")
+        sentences.append(f"Judging stopped: {judging.stopped_because}.")
     if judging is not None and judging.failed:
-        sentences.append(f"{judging.failed} judge call(s) failed and will be tried again by the next run")
-    reason = judge_unavailable_reason(settings.judge, settings.judge_api_key)
-    if reason is not None:
+        sentences.append(f"{judging.failed} judge call(s) failed and will be tried again by the next run.")
+    reason = why_no_judge(settings.judge, settings.judge_api_key)
+    if reason is not None and settings.judge.provider != "none":
         sentences.append(reason)
-    if grader.canary_fooled:
-        sentences.append("the judge gave a high score to a bad answer that asked for one: do not trust its marks")
-    return "; ".join(sentences) or None
+    if grader.canary_score is not None and grader.canary_score > FOOLED_ABOVE:
+        sentences.append("The judge gave a high score to a bad answer that asked for one: do not trust its marks.")
+    return " ".join(sentences) or None
