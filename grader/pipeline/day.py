@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+import duckdb
 import pyarrow as pa
 
 from grader.pipeline.grading import candidates, combine, without_judgement
@@ -18,10 +19,12 @@ from grader.pipeline.report import day_report
 from grader.rules import CompiledRules, compile_rules, grade_batch
 from grader.sampling import choose
 from grader.settings import Settings
+from grader.stats.quality import StratumSample
 from grader.store.connect import Store
 from grader.store.days import (
     PreviousDay,
     day_batch,
+    earlier_strata,
     latest_report,
     previous_day,
     report_json,
@@ -32,6 +35,7 @@ from grader.store.judging import known_results
 from grader.store.payload import read_payloads
 
 BASE_COLUMNS = ("trace_id", "content_hash", "content_captured", "session_id", "duration_ms", "num_turns")
+POOLED_DAYS = 7  # a quality estimate from few judged traces takes in the days before (STATISTICS.md section 2)
 INPUTS_PER_READ = 256  # traces whose texts are in memory at once while judging
 
 NO_RESULTS = (
@@ -57,6 +61,7 @@ class RuledDay:
     judged: pa.Table
     failed: pa.Table
     previous: PreviousDay | None
+    earlier: tuple[tuple[StratumSample, ...], ...]  # the strata of the days before, oldest first
     to_ask: pa.Table  # trace_id, content_hash, duration_ms, num_turns of the chosen traces without a judgement
 
 
@@ -103,6 +108,7 @@ class DayGrader:
             grades,
             sessions=ruled.batch.column("session_id"),
             previous=ruled.previous,
+            earlier=ruled.earlier,
             settings=self.settings,
             rules_version=self.rules.version,
             judge_version=self._judge_version,
@@ -125,6 +131,7 @@ class DayGrader:
         with self.store.reading() as connection:
             batch = day_batch(self.store, connection, day, columns)
             previous = previous_day(connection, day)
+            earlier = self._earlier_strata(connection, day)
         ruled = grade_batch(batch, self.rules)
         chosen = choose(
             candidates(batch, ruled), day=day, judge=self.settings.judge, judge_below=self.settings.rules.judge_below
@@ -132,8 +139,22 @@ class DayGrader:
         judged, failed = self._known(batch)
         to_ask = without_judgement(batch, chosen, judged)
         return RuledDay(
-            batch=batch, ruled=ruled, chosen=chosen, judged=judged, failed=failed, previous=previous, to_ask=to_ask
+            batch=batch,
+            ruled=ruled,
+            chosen=chosen,
+            judged=judged,
+            failed=failed,
+            previous=previous,
+            earlier=earlier,
+            to_ask=to_ask,
         )
+
+    def _earlier_strata(
+        self, connection: duckdb.DuckDBPyConnection, day: date
+    ) -> tuple[tuple[StratumSample, ...], ...]:
+        if self._judge_version is None:
+            return ()
+        return earlier_strata(connection, day, days=POOLED_DAYS - 1, judge_version=self._judge_version)
 
     def _known(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
         if self._judge_version is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -11,8 +12,8 @@ import pyarrow.compute as pc
 from grader.pipeline.grading import summarise
 from grader.records import DayReport, Estimate
 from grader.settings import Settings
-from grader.stats.intervals import clustered_mean, wilson
-from grader.stats.quality import Stratum, stratified_mean
+from grader.stats.intervals import clustered_mean, no_estimate, wilson
+from grader.stats.quality import FEW_JUDGED, METHOD, StratumSample, pool, stratified_mean
 from grader.stats.regression import day_to_day
 from grader.store.days import PreviousDay
 
@@ -25,11 +26,16 @@ def day_report(
     *,
     sessions: pa.Array,
     previous: PreviousDay | None,
+    earlier: Sequence[Sequence[StratumSample]],
     settings: Settings,
     rules_version: str,
     judge_version: str | None,
 ) -> DayReport:
-    """The report of `day` from its grades (pipeline/grading.py `combine`) and the session of each row; revision 0: not stored yet."""
+    """The report of `day` from its grades (pipeline/grading.py `combine`) and the session of each row.
+
+    `earlier`: the strata of the days before, for a quality estimate where this day has few judged traces. Revision 0:
+    not stored yet.
+    """
     summary = summarise(grades)
     return DayReport(
         date=day,
@@ -45,13 +51,13 @@ def day_report(
         counts=summary.counts,
         regression=day_to_day(
             summary.avg_score,
-            previous.avg_score if previous else None,
+            previous_avg_score=previous.avg_score if previous else None,
             previous_date=previous.date if previous else None,
             limit=settings.regression.day_to_day_limit,
         ),
         avg_score_interval=clustered_mean(grades.column("final_score").to_numpy(), sessions),
         pct_critical_interval=_per_cent(wilson(summary.num_critical, summary.num_traces)),
-        quality=_quality(grades, judged=judge_version is not None),
+        quality=_quality(grades, earlier=earlier, judged=judge_version is not None),
         rules_version=rules_version,
         judge_version=judge_version,
         judge_provider=settings.judge.provider,
@@ -59,23 +65,31 @@ def day_report(
 
 
 def _per_cent(share: Estimate) -> Estimate:
-    scaled = {name: None if bound is None else 100 * bound for name, bound in _bounds(share).items()}
-    return replace(share, **scaled)
+    value, low, high = (None if part is None else 100 * part for part in (share.value, share.low, share.high))
+    return replace(share, value=value, low=low, high=high)
 
 
-def _bounds(share: Estimate) -> dict[str, float | None]:
-    return {"value": share.value, "low": share.low, "high": share.high}
+def _quality(grades: pa.Table, *, earlier: Sequence[Sequence[StratumSample]], judged: bool) -> Estimate:
+    """The mean judge score of all the day's traces, from those that were drawn and judged (STATISTICS.md section 2).
 
-
-def _quality(grades: pa.Table, *, judged: bool) -> Estimate:
-    """The mean judge score of all the day's traces, from those that were drawn and judged (STATISTICS.md section 2)."""
+    Under FEW_JUDGED judged traces the `earlier` days are pooled in, and the estimate says so.
+    """
     if not judged:
-        return Estimate(value=None, low=None, high=None, n=0, n_missing=len(grades), method="none", note="no judge is configured")
-    strata = []
-    for number in STRATA:
-        rows = grades.filter(pc.equal(grades.column("stratum"), number))
-        drawn = rows.filter(pc.is_valid(rows.column("selected_because")))
-        scores = drawn.column("judge_score").drop_null().to_numpy()
-        judgeable = pc.sum(pc.not_equal(rows.column("state"), "not_judgeable")).as_py() or 0
-        strata.append(Stratum(size=judgeable, scores=scores, n_failed=len(drawn) - len(scores)))
-    return stratified_mean(strata)
+        return no_estimate("no judge is configured", n_missing=len(grades), method=METHOD)
+    today = [_sample(grades, stratum) for stratum in STRATA]
+    num_judged = sum(len(sample.scores) for sample in today)
+    if num_judged >= FEW_JUDGED or not earlier or not len(grades):
+        return stratified_mean(today)
+    estimate = stratified_mean(pool([*earlier, today]))
+    said = f"pooled over {len(earlier) + 1} days, since this day has only {num_judged} judged traces"
+    return replace(estimate, note="; ".join(filter(None, (said, estimate.note))))
+
+
+def _sample(grades: pa.Table, stratum: int) -> StratumSample:
+    rows = grades.filter(pc.equal(grades.column("stratum"), stratum))
+    judgeable = rows.filter(pc.not_equal(rows.column("state"), "not_judgeable"))
+    drawn = judgeable.filter(pc.is_valid(judgeable.column("selected_because")))
+    failed = pc.sum(pc.equal(drawn.column("state"), "judge_failed")).as_py() or 0
+    return StratumSample(
+        num_traces=len(judgeable), scores=drawn.column("judge_score").drop_null().to_numpy(), num_failed=failed
+    )

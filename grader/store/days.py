@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from grader.arrow import NARROW_COLUMNS, PAYLOAD_COLUMNS
 from grader.records import DayReport
+from grader.stats.quality import StratumSample
 from grader.store.connect import Store
 
 GRADES_PER_TRANSACTION = 200_000  # keeps the lock for well under a second
@@ -132,6 +133,29 @@ def all_reports(connection: duckdb.DuckDBPyConnection) -> tuple[RecordedReport, 
     return tuple(
         RecordedReport(date=day, revision=revision, recorded_at=recorded_at.astimezone(UTC), report=report)
         for day, revision, recorded_at, report in rows
+    )
+
+
+def earlier_strata(
+    connection: duckdb.DuckDBPyConnection, day: date, *, days: int, judge_version: str
+) -> tuple[tuple[StratumSample, ...], ...]:
+    """The three strata of each of the `days` days before `day` that this judge version judged, oldest first."""
+    rows = connection.execute(
+        """SELECT day, stratum, count(*) FILTER (WHERE state <> 'not_judgeable'),
+                  coalesce(list(judge_score ORDER BY trace_id) FILTER (WHERE selected_because IS NOT NULL AND state = 'judged'), []),
+                  count(*) FILTER (WHERE selected_because IS NOT NULL AND state = 'judge_failed')
+           FROM grades
+           WHERE day BETWEEN $day - $days::INTEGER AND $day - 1 AND judge_version = $judge_version
+           GROUP BY day, stratum""",
+        {"day": day, "days": days, "judge_version": judge_version},
+    ).fetchall()
+    found = {
+        (of_day, stratum): StratumSample(num_traces=num_traces, scores=scores, num_failed=failed)
+        for of_day, stratum, num_traces, scores, failed in rows
+    }
+    return tuple(
+        tuple(found.get((of_day, stratum), StratumSample(num_traces=0, scores=())) for stratum in range(3))
+        for of_day in sorted({of_day for of_day, _ in found})
     )
 
 
