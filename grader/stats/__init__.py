@@ -1,0 +1,1 @@
+"""Estimates with their uncertainty: pure functions, arrays in, `Estimate` out (STATISTICS.md)."""
