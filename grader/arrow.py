@@ -50,7 +50,7 @@ PAYLOAD_FIELDS: tuple[pa.Field, ...] = (
     pa.field("spans", pa.string()),  # JSON list of Span; null: the format has none
 )
 
-PREVIEW_CHARS = 240
+PREVIEW_CHARS = 120
 NARROW_COLUMNS: tuple[str, ...] = tuple(field.name for field in NARROW_FIELDS)
 PAYLOAD_COLUMNS: tuple[str, ...] = tuple(field.name for field in PAYLOAD_FIELDS)
 TRACE_SCHEMA = pa.schema([*NARROW_FIELDS, *PAYLOAD_FIELDS])

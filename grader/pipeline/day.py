@@ -18,7 +18,7 @@ from grader.records import DayReport, JudgeFailure, Judgement
 from grader.pipeline.report import day_report
 from grader.rules import CompiledRules, compile_rules, grade_batch
 from grader.sampling import choose
-from grader.settings import Settings
+from grader.settings import JudgeSettings, Settings
 from grader.stats.quality import StratumSample
 from grader.store.connect import Store
 from grader.store.days import (
@@ -126,6 +126,13 @@ class DayGrader:
     def _judge_version(self) -> str | None:
         return self.judge.version if self.judge else None
 
+    @property
+    def _sampling(self) -> JudgeSettings:
+        """How to choose. Where no judge is configured nobody is drawn for the audit: a sound trace then waits for nothing."""
+        if self.settings.judge.provider == "none":
+            return self.settings.judge.model_copy(update={"audit_fraction": 0.0, "audit_minimum": 0})
+        return self.settings.judge
+
     def _rule(self, day: date) -> RuledDay:
         columns = {*BASE_COLUMNS, *self.rules.columns}
         with self.store.reading() as connection:
@@ -134,7 +141,7 @@ class DayGrader:
             earlier = self._earlier_strata(connection, day)
         ruled = grade_batch(batch, self.rules)
         chosen = choose(
-            candidates(batch, ruled), day=day, judge=self.settings.judge, judge_below=self.settings.rules.judge_below
+            candidates(batch, ruled), day=day, judge=self._sampling, judge_below=self.settings.rules.judge_below
         )
         judged, failed = self._known(batch)
         to_ask = without_judgement(batch, chosen, judged)

@@ -62,6 +62,7 @@ def _line(report: RecordedReport) -> bytes:
         **orjson.loads(report.report),
         "revision": report.revision,
         "recorded_at": report.recorded_at,
+        "ingest": report.ingest,
         "schema_version": METRICS_SCHEMA_VERSION,
     }
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)

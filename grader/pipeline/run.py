@@ -18,7 +18,7 @@ from grader.judge import JudgingSummary, make_judge, why_no_judge
 from grader.judge.canary import FOOLED_ABOVE
 from grader.pipeline.metrics import sync_metrics
 from grader.records import DayReport, IngestCounts
-from grader.pipeline.runs import Run, active_run
+from grader.pipeline.runs import Run, active_run, note_counts
 from grader.settings import Settings, SourceSettings
 from grader.pipeline.sources import SourceFile, source_files
 from grader.store.connect import Store
@@ -140,6 +140,7 @@ def _ingest(
     ledger = ingest_files(store, files, day=settings.day, run_id=run.run_id, progress=progress)
     run.counts = ledger.counts
     run.failures = bool(ledger.counts.quarantined)
+    note_counts(store, run)
     return ledger
 
 

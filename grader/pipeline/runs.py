@@ -78,19 +78,28 @@ def _begin(store: Store, run: Run, kind: RunKind, scheduled_for: date | None) ->
         connection.execute("COMMIT")
 
 
-def _end(store: Store, run: Run, state: str) -> None:
+def note_counts(store: Store, run: Run) -> None:
+    """Writes the line counts to the run's row as soon as they are known: day reports are recorded with them."""
     counts = run.counts
     with store.writing() as connection:
         connection.execute(
-            """UPDATE runs SET state = ?, ended_at = ?, message = ?, canary_score = ?, lines_read = ?, lines_new = ?,
-                      lines_updated = ?, lines_duplicate = ?, lines_quarantined = ?, traces_new = ?, traces_updated = ?,
-                      scheduled_for = CASE WHEN ? = 'failed' THEN NULL ELSE scheduled_for END
-               WHERE run_id = ?""",
+            """UPDATE runs SET lines_read = ?, lines_new = ?, lines_updated = ?, lines_duplicate = ?,
+                      lines_quarantined = ?, traces_new = ?, traces_updated = ? WHERE run_id = ?""",
             [
-                state, datetime.now(UTC), run.message, run.canary_score, counts.read, counts.new, counts.updated,
-                counts.duplicate, counts.quarantined, counts.new_traces, counts.updated_traces, state, run.run_id,
+                counts.read, counts.new, counts.updated, counts.duplicate, counts.quarantined, counts.new_traces,
+                counts.updated_traces, run.run_id,
             ],
         )  # fmt: skip
+
+
+def _end(store: Store, run: Run, state: str) -> None:
+    with store.writing() as connection:
+        connection.execute(
+            """UPDATE runs SET state = ?, ended_at = ?, message = ?, canary_score = ?,
+                      scheduled_for = CASE WHEN ? = 'failed' THEN NULL ELSE scheduled_for END
+               WHERE run_id = ?""",
+            [state, datetime.now(UTC), run.message, run.canary_score, state, run.run_id],
+        )
 
 
 def _end_quietly(store: Store, run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -56,6 +56,7 @@ class RecordedReport:
     revision: int
     recorded_at: datetime
     report: str
+    ingest: Mapping[str, int]  # lines of the run that recorded it: read, new, updated, duplicate, quarantined
 
 
 def days_to_grade(
@@ -128,11 +129,16 @@ def latest_report(connection: duckdb.DuckDBPyConnection, day: date) -> tuple[int
 def all_reports(connection: duckdb.DuckDBPyConnection) -> tuple[RecordedReport, ...]:
     """Every revision of every day, oldest first."""
     rows = connection.execute(
-        "SELECT date, revision, recorded_at, report::VARCHAR FROM day_reports ORDER BY recorded_at, date, revision"
+        """SELECT d.date, d.revision, d.recorded_at, d.report::VARCHAR,
+                  {'read': r.lines_read, 'new': r.lines_new, 'updated': r.lines_updated,
+                   'duplicate': r.lines_duplicate, 'quarantined': r.lines_quarantined}
+           FROM day_reports d JOIN runs r USING (run_id) ORDER BY d.recorded_at, d.date, d.revision"""
     ).fetchall()
     return tuple(
-        RecordedReport(date=day, revision=revision, recorded_at=recorded_at.astimezone(UTC), report=report)
-        for day, revision, recorded_at, report in rows
+        RecordedReport(
+            date=day, revision=revision, recorded_at=recorded_at.astimezone(UTC), report=report, ingest=ingest
+        )
+        for day, revision, recorded_at, report, ingest in rows
     )
 
 

@@ -36,6 +36,11 @@ class TraceFilter:
         """Whether nothing but the days is restricted, so that the stored day reports answer."""
         return self == TraceFilter(first=self.first, last=self.last)
 
+    @property
+    def selects_by_grade(self) -> bool:
+        """Whether it selects by what judging made of the traces: then the judged ones are no sample of them."""
+        return bool(self.states or self.critical_only)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extent:
@@ -77,7 +82,8 @@ _CONDITIONS: tuple[tuple[str, str], ...] = (
     ("states", "list_contains($states, g.state::VARCHAR)"),
     (
         "rules",
-        "len(list_filter(g.outcomes, lambda o: o.outcome IN ('failed', 'flagged') AND list_contains($rules, o.rule))) > 0",
+        "len(list_filter(g.outcomes, lambda o: o.outcome IN ('failed', 'flagged')"
+        " AND list_contains($rules, o.rule))) > 0",
     ),
     (
         "text",
@@ -100,7 +106,9 @@ def condition(wanted: TraceFilter) -> tuple[str, dict[str, Any]]:
     return " AND ".join(parts), values
 
 
-def rows(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+def rows(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """The rows of one statement, as dictionaries by column name."""
     result = connection.execute(sql, dict(values)) if values else connection.execute(sql)
     names = [column[0] for column in result.description or ()]
@@ -137,5 +145,7 @@ def read_facets(connection: duckdb.DuckDBPyConnection) -> Facets:
 
 def read_releases(connection: duckdb.DuckDBPyConnection) -> tuple[Release, ...]:
     """Every release ever seen, oldest first."""
-    found = rows(connection, "SELECT agent, release, first_seen_at FROM releases ORDER BY first_seen_at, agent, release")
+    found = rows(
+        connection, "SELECT agent, release, first_seen_at FROM releases ORDER BY first_seen_at, agent, release"
+    )
     return tuple(Release(**row) for row in found)

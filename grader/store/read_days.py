@@ -10,6 +10,7 @@ import duckdb
 import orjson
 
 from grader.records import CriticalAlert, DayReport, DayToDay, Estimate, StateCounts
+from grader.stats.quality import STRATUM_NAMES, StratumSample
 from grader.store.read import GRADED_TRACES, TraceFilter, condition, rows
 
 
@@ -36,6 +37,14 @@ class DayNumbers:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DayStrata:
+    """A day's judgeable traces by stratum, in the order of STRATUM_NAMES."""
+
+    date: date
+    strata: tuple[StratumSample, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentShare:
     """Traces of one agent on one day."""
 
@@ -52,9 +61,7 @@ def read_reports(connection: duckdb.DuckDBPyConnection, first: date, last: date)
            QUALIFY revision = max(revision) OVER (PARTITION BY date) ORDER BY date""",
         {"first": first, "last": last},
     )
-    return tuple(
-        StoredReport(recorded_at=row["recorded_at"], report=report_from_json(row["report"])) for row in found
-    )
+    return tuple(StoredReport(recorded_at=row["recorded_at"], report=report_from_json(row["report"])) for row in found)
 
 
 def read_day_numbers(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter) -> tuple[DayNumbers, ...]:
@@ -74,6 +81,29 @@ def read_day_numbers(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter)
         values,
     )
     return tuple(DayNumbers(**{**row, "counts": StateCounts(**row["counts"])}) for row in found)
+
+
+def read_strata(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter) -> tuple[DayStrata, ...]:
+    """What the judge saw of the selected traces, day by day, oldest first, as `grader.stats.quality` takes it.
+
+    Meaningful only where `wanted` selects by what was known before judging: not by grade state, score or alert.
+    """
+    where, values = condition(wanted)
+    found = rows(
+        connection,
+        f"""SELECT g.day, g.stratum, count(*) AS num_traces,
+                   list(g.judge_score) FILTER (g.selected_because IS NOT NULL AND g.judge_score IS NOT NULL) AS scores,
+                   count(*) FILTER (g.selected_because IS NOT NULL AND g.state = 'judge_failed') AS num_failed
+            FROM {GRADED_TRACES} WHERE {where} AND g.state <> 'not_judgeable' GROUP BY ALL ORDER BY g.day""",
+        values,
+    )
+    days: dict[date, list[StratumSample]] = {}
+    for row in found:
+        strata = days.setdefault(row["day"], [StratumSample(num_traces=0, scores=()) for _ in STRATUM_NAMES])
+        strata[row["stratum"]] = StratumSample(
+            num_traces=row["num_traces"], scores=tuple(row["scores"] or ()), num_failed=row["num_failed"]
+        )
+    return tuple(DayStrata(date=day, strata=tuple(strata)) for day, strata in days.items())
 
 
 def read_agent_shares(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter) -> tuple[AgentShare, ...]:

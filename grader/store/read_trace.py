@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from grader.records import GradeState, Judgement, JudgeFailure, RuleOutcome, SelectedBecause, Source, Status
+from grader.records import GradeState, JudgeFailure, Judgement, RuleOutcome, SelectedBecause, Source, Status
 from grader.store.payload import Payload, read_payloads
 from grader.store.read import rows
 
@@ -116,15 +117,14 @@ def read_payload(connection: duckdb.DuckDBPyConnection, folder: Path, trace_id: 
     return read_payloads(connection, folder, [trace_id]).get(trace_id)
 
 
-def _grade(found: list[dict[str, object]]) -> TraceGrade | None:
+def _grade(found: list[dict[str, Any]]) -> TraceGrade | None:
     if not found:
         return None
-    row: dict[str, object] = dict(found[0])
-    row["outcomes"] = tuple(RuleOutcome(**outcome) for outcome in row["outcomes"])  # type: ignore[attr-defined]
-    row["alerts"] = tuple(row["alerts"])  # type: ignore[arg-type]
-    return TraceGrade(**row)  # type: ignore[arg-type]
+    row = found[0]
+    outcomes = tuple(RuleOutcome(**outcome) for outcome in row["outcomes"])
+    return TraceGrade(**{**row, "outcomes": outcomes, "alerts": tuple(row["alerts"])})
 
 
-def _judgement(row: dict[str, object]) -> Judgement:
-    changed = {name: tuple(row[name]) for name in ("issues", "suggestions")}  # type: ignore[arg-type]
-    return Judgement(**{**row, **changed, "marks": dict(row["marks"])})  # type: ignore[arg-type, call-overload]
+def _judgement(row: dict[str, Any]) -> Judgement:
+    texts = {name: tuple(row[name]) for name in ("issues", "suggestions")}
+    return Judgement(**{**row, **texts, "marks": dict(row["marks"])})

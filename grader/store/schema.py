@@ -34,7 +34,8 @@ CREATE TABLE traces (                      -- one row a trace_id; columns as in 
     guardrails_triggered INTEGER CHECK (guardrails_triggered >= 0),
     content_captured BOOLEAN NOT NULL,
     answer_chars INTEGER CHECK (answer_chars >= 0),
-    user_preview VARCHAR, answer_preview VARCHAR,
+    -- measured: compressing the previews takes as long as all other columns together (docs/performance.md)
+    user_preview VARCHAR USING COMPRESSION uncompressed, answer_preview VARCHAR USING COMPRESSION uncompressed,
     tool_names VARCHAR[],
     input_tokens BIGINT, output_tokens BIGINT,
     cost_usd DOUBLE CHECK (isfinite(cost_usd)),

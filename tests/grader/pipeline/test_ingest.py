@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.arrow import PREVIEW_CHARS
 from grader.pipeline.ingest import Ledger, ingest_files
 from grader.pipeline.sources import source_files
 from grader.records import IngestCounts
@@ -197,4 +198,4 @@ def test_texts_are_kept_whole(store: Store, folder: Path) -> None:
     with store.reading() as connection:
         payload = read_payloads(connection, store.folder, ["a"])["a"]
     assert (payload.final_output, payload.user_message) == (answer, "Why?")
-    assert traces(store, "answer_chars, length(answer_preview)") == [(5000, 240)]
+    assert traces(store, "answer_chars, length(answer_preview)") == [(5000, PREVIEW_CHARS)]

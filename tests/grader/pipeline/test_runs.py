@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import RunActiveError, SourceError
-from grader.pipeline.runs import active_run
+from grader.pipeline.runs import active_run, note_counts
 from grader.records import IngestCounts
 from grader.store.connect import Store
 
@@ -30,6 +30,7 @@ def rows(store: Store) -> list[tuple[object, ...]]:
 def test_the_row_tells_what_was_done(store: Store) -> None:
     with active_run(store, "grade", scheduled_for=date(2026, 11, 1)) as run:
         run.counts = IngestCounts(read=5, new=1, updated=1, duplicate=2, quarantined=1, new_traces=1)
+        note_counts(store, run)
         run.failures = True
         run.message = "1 line could not be read"
     with store.reading() as connection:
