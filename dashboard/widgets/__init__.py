@@ -1,0 +1,1 @@
+"""Controls and pieces that several screens share."""
