@@ -64,7 +64,8 @@ class RecordBatch:
 
 @runtime_checkable
 class RecordReader(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def matches(self, head: bytes) -> bool:
         """Whether a file that starts with `head` (up to 64 KiB, maybe cut mid-line) is of this format."""
@@ -77,7 +78,8 @@ class RecordReader(Protocol):
 
 @runtime_checkable
 class SpanReader(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def matches(self, head: bytes) -> bool:
         """Whether a file that starts with `head` (up to 64 KiB, maybe cut mid-line) is of this format."""
