@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from grader.rules import compile_rules
@@ -123,3 +124,22 @@ def payload(trace_id: str) -> Payload | None:
 @st.cache_resource(max_entries=8, show_spinner=False)  # one may be many megabytes
 def _payload(store: Store, version: int, trace_id: str) -> Payload | None:  # noqa: ARG001
     return _ask(read_trace.read_payload, store, (store.folder, trace_id), {})
+
+
+def figure(name: str, draw: Callable[[], go.Figure], *depends_on: Hashable) -> go.Figure:
+    """What `draw` draws, remembered for `depends_on`, the settings and the version of the store.
+
+    Drawing costs ten times what a remembered read does (measured: 0.14 s against 0.01 s).
+    """
+    return _figure(name, _settings_file(), workspace().store.version(), depends_on, draw)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _figure(
+    name: str,  # noqa: ARG001
+    settings: tuple[Path, int],  # noqa: ARG001
+    version: int,  # noqa: ARG001
+    depends_on: tuple[Hashable, ...],  # noqa: ARG001
+    _draw: Callable[[], go.Figure],
+) -> go.Figure:
+    return _draw()

@@ -197,20 +197,31 @@ def _draw_drops(chart: go.Figure, days: Sequence[Day], palette: Palette) -> None
         x=_dates(dropped),
         y=[day.avg_score for day in dropped],
         name="Day-to-day drop",
-        mode="markers+text",
-        text=[f"{MINUS}{abs(day.drop or 0):.2f}" for day in dropped],
-        textposition="bottom left",
-        textfont={"color": palette.red, "size": 12},
+        mode="markers",
+        customdata=[f"{MINUS}{abs(day.drop or 0):.3f}" for day in dropped],
         marker={
             "symbol": "triangle-down",
             "size": 13,
             "color": palette.red,
             "line": {"color": palette.surface, "width": 1.5},
         },
-        hovertemplate="%{text}",
+        hovertemplate="%{customdata}",
         row=1,
         col=1,
     )
+    for day in dropped:
+        chart.add_annotation(
+            x=day.date,
+            y=day.avg_score,
+            xref="x",
+            yref="y",
+            yshift=-20,
+            text=f"<b>{MINUS}{abs(day.drop or 0):.2f}</b>",
+            showarrow=False,
+            bgcolor=palette.surface,
+            borderpad=1,
+            font={"size": 12, "color": palette.red},
+        )
 
 
 def _draw_marks(chart: go.Figure, marks: Sequence[Mark], palette: Palette, *, dash: str) -> None:

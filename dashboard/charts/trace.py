@@ -8,13 +8,15 @@ import plotly.graph_objects as go
 
 from dashboard import text
 from dashboard.charts.base import Palette, figure, translucent
-from dashboard.views.numbers import MINUS, UNKNOWN, duration, plot_text
-from dashboard.views.timeline import Bar, Timeline
+from dashboard.views.numbers import MINUS, UNKNOWN, duration, plot_text, shortened
+from dashboard.views.timeline import LONGEST_NAME, Bar, Timeline
 from dashboard.views.trace import Step
 
 ROW_HEIGHT = 34
 BAR_HEIGHT = 21
-INDENT = "\u00a0" * 4  # no-break spaces: Plotly joins ordinary ones
+NAMES_WIDTH = 190
+INDENT_WIDTH = 10
+DEEPEST_INDENT = 8
 
 
 def waterfall(steps: Sequence[Step], rule_score: float, judge_score: float | None, palette: Palette) -> go.Figure:
@@ -82,7 +84,6 @@ def spans(shown: Timeline, palette: Palette) -> go.Figure:
         "retriever": palette.green,
         "embedding": palette.green,
     }
-    rows = list(range(len(shown.bars)))
     legend: dict[str, list[int]] = {}
     for row, bar in enumerate(shown.bars):
         legend.setdefault("failed" if bar.error else bar.kind, []).append(row)
@@ -118,19 +119,28 @@ def spans(shown: Timeline, palette: Palette) -> go.Figure:
     chart.update_xaxes(
         title_text="Time from the start, s", showgrid=True, range=[0, max(shown.total_ms, 1.0) / 1000 * 1.09]
     )
-    chart.update_yaxes(
-        tickvals=rows,
-        ticktext=[_label(bar) for bar in shown.bars],
-        range=[len(rows) - 0.4, -0.6],
-        showgrid=False,
-        tickfont={"size": 12, "color": palette.text},
-    )
+    chart.update_yaxes(range=[len(shown.bars) - 0.4, -0.6], showgrid=False, showticklabels=False, automargin=False)
+    chart.update_layout(margin={"l": NAMES_WIDTH})
+    for row, bar in enumerate(shown.bars):
+        # Tick labels can only be flush right; names are flush left, so that nesting shows.
+        chart.add_annotation(
+            x=0,
+            xref="paper",
+            xanchor="left",
+            xshift=INDENT_WIDTH * min(bar.depth, DEEPEST_INDENT) - NAMES_WIDTH,
+            y=row,
+            text=_label(bar),
+            showarrow=False,
+            align="left",
+            font={"size": 12, "color": palette.red if bar.error else palette.text},
+        )
     return chart
 
 
 def _label(bar: Bar) -> str:
     mark = "✕ " if bar.error else ""
-    return INDENT * min(bar.depth, 8) + mark + plot_text(bar.name)
+    room = LONGEST_NAME - min(bar.depth, DEEPEST_INDENT)
+    return mark + plot_text(shortened(bar.name, room))
 
 
 def _length(bar: Bar) -> str:

@@ -41,11 +41,13 @@ def show_counts(view: View) -> None:
     with left:
         page.section("By day", "Days without a bar had no critical trace.")
         days = views.day_counts(data.alert_days(wanted), wanted.first, wanted.last)
-        page.chart(charts.by_day(days, page.palette()), key="alert_days", alt="Critical traces by day")
+        page.chart("alert_days", lambda palette: charts.by_day(days, palette), wanted, alt="Critical traces by day")
     with right:
         page.section("By reason", views.SEVERAL_REASONS)
         counts = views.reason_counts(data.alert_reasons(wanted))
-        page.chart(charts.by_reason(counts, page.palette()), key="alert_reasons", alt="Critical traces by reason")
+        page.chart(
+            "alert_reasons", lambda palette: charts.by_reason(counts, palette), wanted, alt="Critical traces by reason"
+        )
 
 
 def no_alerts(view: View) -> str:
@@ -58,7 +60,8 @@ def column_formats() -> dict[str, object]:
     return {
         "Day": st.column_config.DateColumn(format="ddd D MMM YYYY", width=130, pinned=True),
         "Score": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.3f", width=110),
-        "Reasons": st.column_config.TextColumn(width=360),
+        "Reasons": st.column_config.TextColumn(width=340),
+        "Agent": st.column_config.TextColumn(width=110),
         "Question": st.column_config.TextColumn(width=320),
     }
 

@@ -54,8 +54,13 @@ def show_trajectory(view: View, days: tuple[Day, ...]) -> None:
     marks = overview.release_marks(
         data.releases(), wanted.first, wanted.last, agents=wanted.agents, beginning=beginning
     )
-    figure = charts.trajectory(days, marks, overview.judge_marks(days), page.palette())
-    picked = page.chart(figure, key="trajectory", alt="Scores and critical share by day", on_select=True)
+    picked = page.chart(
+        "trajectory",
+        lambda palette: charts.trajectory(days, marks, overview.judge_marks(days), palette),
+        wanted,
+        alt="Scores and critical share by day",
+        on_select=True,
+    )
     points = picked["selection"]["points"]
     if points:
         open_day(view, date.fromisoformat(str(points[0]["x"])[:10]))
@@ -69,8 +74,13 @@ def show_composition(view: View, days: tuple[Day, ...]) -> None:
         )
     by_state = by != "Agent"
     parts = overview.parts_by_state(days) if by_state else overview.parts_by_agent(data.agent_shares(view.wanted), days)
-    figure = charts.composition(days, parts, page.palette(), by_state=by_state)
-    page.chart(figure, key="composition", alt=f"Traces a day by {str(by).lower()}")
+    page.chart(
+        "composition",
+        lambda palette: charts.composition(days, parts, palette, by_state=by_state),
+        view.wanted,
+        by_state,
+        alt=f"Traces a day by {str(by).lower()}",
+    )
     with st.expander("The days as a table", icon=":material/table_rows:"):
         table = overview.day_table(days)
         picked = page.picked_row(table, key="days", columns=day_columns(), alt="The days as a table")

@@ -144,8 +144,12 @@ def show_score(detail: TraceDetail) -> None:
         st.caption("No score yet.")
         return
     steps = views.steps(grade, data.workspace().settings.rules, detail.agent)
-    figure = charts.waterfall(steps, grade.rule_score, grade.judge_score, page.palette())
-    page.chart(figure, key="waterfall", alt="What each rule took off the score")
+    page.chart(
+        "waterfall",
+        lambda palette: charts.waterfall(steps, grade.rule_score, grade.judge_score, palette),
+        detail.trace_id,
+        alt="What each rule took off the score",
+    )
     if grade.rules_version != data.rules_version():
         st.caption("Graded by earlier rules. The limits below are those of today's settings.")
     st.dataframe(views.step_table(steps), hide_index=True, alt="Rules: measured, limit, outcome, deduction")
@@ -210,7 +214,7 @@ def show_timeline(opened: Opened) -> None:
     shown = timeline(opened.content.spans)
     page.section("Timeline", shown.note)
     if shown.bars:
-        page.chart(charts.spans(shown, page.palette()), key="spans", alt="Spans in time")
+        page.chart("spans", lambda palette: charts.spans(shown, palette), opened.detail.trace_id, alt="Spans in time")
 
 
 def show_raw(opened: Opened) -> None:

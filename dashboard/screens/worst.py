@@ -40,6 +40,7 @@ def column_formats() -> dict[str, object]:
         "Reasons": st.column_config.TextColumn(width=290, help="What the rules found"),
         "Question": st.column_config.TextColumn(width=260),
         "Answer": st.column_config.TextColumn(width=200),
+        "Agent": st.column_config.TextColumn(width=110),
         "Rules": number(format="%.3f", help="Score by rules, 0 to 1"),
         "Judge": number(format="%.3f", help="Score by the judge, 0 to 1"),
         "Duration, s": number(format="%.1f"),

@@ -112,6 +112,9 @@ def part_qualities(strata: Sequence[DayStrata]) -> dict[date, Estimate]:
             found[day.date] = stratified_mean(day.strata)
             continue
         estimate = stratified_mean(pool([other.strata for other in near]))
+        if estimate.value is None:
+            found[day.date] = estimate
+            continue
         said = f"pooled over {len(near)} days, since this day has only {num_judged} judged traces"
         found[day.date] = replace(estimate, note="; ".join(filter(None, (said, estimate.note))))
     return found

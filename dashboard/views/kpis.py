@@ -80,22 +80,27 @@ def _average_kpi(newest: Day, before: Day | None) -> Kpi:
 
 def _quality_kpi(newest: Day, before: Day | None) -> Kpi:
     quality = newest.quality
-    notes: tuple[str, ...]
-    if quality is None:
-        notes = ("Not estimated among traces chosen by their grade",)
-    elif quality.value is None:
-        notes = (quality.note or "No trace was judged",)
-    else:
-        notes = _lines(f"{quality.n:,} of {newest.num_traces:,} judged", numbers.interval(quality), quality.note)
     former = before.quality if before and before.judge_version == newest.judge_version else None
+    reason = quality.note if quality else "Not estimated among traces that are chosen by their grade."
     return Kpi(
         label="Quality" if newest.judge_provider != "offline" else "Quality (offline judge)",
         value=numbers.score(quality.value if quality else None),
         delta=numbers.signed(_change(quality.value, former.value)) if quality and former else None,
         rising_is="good",
-        notes=notes,
-        help=text.HELP_QUALITY,
+        notes=_quality_notes(newest),
+        help=f"{text.HELP_QUALITY}\n\n{reason[:1].upper()}{reason[1:]}." if reason else text.HELP_QUALITY,
     )
+
+
+def _quality_notes(newest: Day) -> tuple[str, ...]:
+    """What the estimate rests on. The start of its own note is enough here: the help has all of it."""
+    quality = newest.quality
+    if quality is None:
+        return ("not estimated",)
+    judged = f"{newest.counts.judged:,} of {newest.num_traces:,} judged"
+    if quality.value is None:
+        return (judged, "too few for an estimate")
+    return _lines(judged, numbers.interval(quality), (quality.note or "").partition(",")[0].partition(";")[0])
 
 
 def _critical_kpi(newest: Day, before: Day | None) -> Kpi:

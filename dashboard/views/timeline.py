@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from dashboard.views import numbers
 from grader.records import Span, SpanKind
 
 MOST_BARS = 60
-LONGEST_NAME = 38
+LONGEST_NAME = 26
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,12 +57,27 @@ def timeline(spans: Sequence[Span], *, most_bars: int = MOST_BARS) -> Timeline:
 
 
 def _chosen(spans: Sequence[Span], most_bars: int) -> set[str]:
-    """Which spans to draw: roots and failed ones first, then by length."""
+    """Which spans to draw: the failed ones, the roots, then by length, each with all that it lies in."""
     if len(spans) <= most_bars:
         return {span.span_id for span in spans}
-    ids = {span.span_id for span in spans}
-    ranked = sorted(spans, key=lambda span: (span.error is None, span.parent_id in ids, -(_length_ms(span) or 0.0)))
-    return {span.span_id for span in ranked[:most_bars]}
+    by_id = {span.span_id: span for span in spans}
+    ranked = sorted(spans, key=lambda span: (span.error is None, span.parent_id in by_id, -(_length_ms(span) or 0.0)))
+    chosen: set[str] = set()
+    for span in ranked:
+        branch = _branch(span, by_id) - chosen
+        if len(chosen) + len(branch) <= most_bars:
+            chosen |= branch
+    return chosen
+
+
+def _branch(span: Span, by_id: Mapping[str, Span]) -> set[str]:
+    """A span with all that it lies in."""
+    branch: set[str] = set()
+    here: Span | None = span
+    while here is not None and here.span_id not in branch:
+        branch.add(here.span_id)
+        here = by_id.get(here.parent_id or "")
+    return branch
 
 
 def _nested(spans: Sequence[Span]) -> Iterable[tuple[Span, int]]:
@@ -108,7 +123,9 @@ def _length_ms(span: Span) -> float | None:
 def _note(num_spans: int, num_timed: int, num_drawn: int) -> str | None:
     parts = []
     if num_drawn < num_timed:
-        parts.append(f"{num_drawn:,} of {num_timed:,} spans are drawn: the failed ones, the roots, then the longest.")
+        parts.append(
+            f"{num_drawn:,} of {num_timed:,} spans are drawn: the failed ones and the longest, with their parents."
+        )
     if num_timed < num_spans:
         parts.append(f"{numbers.counted(num_spans - num_timed, 'span')} without a start time cannot be drawn.")
     return " ".join(parts) or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,10 +85,13 @@ def section(title: str, caption: str | None = None) -> None:
             st.caption(caption)
 
 
-def chart(figure: go.Figure, *, key: str, alt: str, on_select: bool = False) -> Any:
-    """A figure in the common frame. With `on_select`, returns the points that were clicked."""
+def chart(
+    key: str, draw: Callable[[Palette], go.Figure], *depends_on: Hashable, alt: str, on_select: bool = False
+) -> Any:
+    """The figure that `draw` draws, remembered for `depends_on`. With `on_select`, returns the points clicked."""
+    colours = palette()
     return st.plotly_chart(
-        figure,
+        data.figure(key, lambda: draw(colours), colours, *depends_on),
         theme=None,
         key=key,
         alt=alt,
