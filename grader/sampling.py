@@ -9,13 +9,12 @@ and a late trace displaces at most one for each place that it takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 
-import duckdb
 import pyarrow as pa
 
+from grader.engine import TABLE_ENGINES
 from grader.settings import JudgeSettings
 from grader.stats.quality import PRIOR_SDS
 
@@ -43,7 +42,7 @@ def choose(
     'low_rule_score', 'audit' or null; inclusion_probability, chosen / judgeable traces of the stratum, for chosen and
     unchosen ones alike; null where nobody of the stratum is chosen, and for a trace that cannot be judged.
     """
-    with closing(duckdb.connect()) as connection:
+    with TABLE_ENGINES.connection() as connection:
         connection.register("graded", graded.select(["trace_id", "rule_score_milli", "judgeable"]))
         stratum = (
             f"CASE WHEN rule_score_milli < {Decimal(str(judge_below)) * 1000} THEN 0 "

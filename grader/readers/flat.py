@@ -15,7 +15,6 @@ was.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import tzinfo
 
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grader.arrow import TRACE_SCHEMA
+from grader.engine import TABLE_ENGINES
 from grader.errors import ReadError
 from grader.readers.contract import Chunk, RecordBatch
 from grader.readers.flat_lines import Lines, lines_of
@@ -62,8 +62,7 @@ class FlatReader:
         lines = lines_of(chunks)
         statement = flat_statement("lines", _zone_name(zone))
         reasons = dict(lines.not_utf8)
-        with closing(duckdb.connect(config={"enable_external_access": "false"})) as connection:
-            connection.execute("SET TimeZone = 'UTC'")
+        with TABLE_ENGINES.connection() as connection:
             parsed = _run(connection, statement, lines.table)
             mended = _mend(lines, _rows(parsed.filter(pc.equal(parsed["problem"], ""))), reasons)
             if mended:

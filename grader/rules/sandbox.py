@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import duckdb
+
+from grader.engine import TABLE_ENGINES
 
 
 @contextmanager
@@ -14,14 +16,5 @@ def locked_down_connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
     Its time zone is UTC, and its configuration cannot be changed any more.
     """
-    with closing(duckdb.connect()) as connection:
-        for setting in (
-            "TimeZone = 'UTC'",
-            "python_enable_replacements = false",  # else a table name could mean a variable of the caller's
-            "autoinstall_known_extensions = false",
-            "autoload_known_extensions = false",
-            "enable_external_access = false",
-            "lock_configuration = true",
-        ):
-            connection.execute(f"SET {setting}")
+    with TABLE_ENGINES.connection() as connection:
         yield connection

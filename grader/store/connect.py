@@ -15,12 +15,13 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
+from grader.engine import FILE_ENGINES
 from grader.errors import (
     StoreBusyError,
     StoreDamagedError,
@@ -37,7 +38,7 @@ LOCK_POLL_SECONDS = (0.001, 0.008)  # drawn between these, so that waiters do no
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Store:
-    """The DuckDB file of a workspace, with the payload folder beside it. Holds no connection."""
+    """The DuckDB file of a workspace, with the payload folder beside it. Keeps no connection open."""
 
     path: Path
     lock_timeout_seconds: float = 30.0
@@ -108,11 +109,10 @@ class Store:
 
     @contextmanager
     def _connected(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        # The file is attached to a connection of its own in memory: opening it directly from many threads while Arrow
-        # tables are registered fails now and then in DuckDB 2.0.1 (DESIGN.md section 12).
-        with translated_errors(self.path), closing(duckdb.connect()) as connection:
+        # The file is attached to an engine in memory: opening it directly from many threads while Arrow tables are
+        # registered fails now and then in DuckDB 2.0.1 (DESIGN.md section 12).
+        with translated_errors(self.path), FILE_ENGINES.connection() as connection:
             name = str(self.path).replace("'", "''")
-            connection.execute("SET TimeZone = 'UTC'")
             connection.execute(f"ATTACH '{name}' AS store {'(READ_ONLY)' if read_only else ''}")
             connection.execute("USE store")
             try:
@@ -186,7 +186,9 @@ def _of_duckdb_error(error: duckdb.Error, path: Path) -> StoreError | None:
         return StoreNewerError(
             f"the store {str(path)!r} was written by a newer DuckDB than {duckdb.__version__}: update Gradebook"
         )
-    if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):
+    if isinstance(
+        error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException
+    ):
         first_line = text.splitlines()[0] if text else type(error).__name__
         return StoreDamagedError(
             f"the store {str(path)!r} cannot be used ({first_line}): restore it from a backup, or move it away and "
@@ -201,7 +203,9 @@ def _of_os_error(error: OSError, path: Path) -> StoreError:
             f"the disk that holds {str(path)!r} is full: free some space and run the command again; "
             "everything committed so far is safe"
         )
-    return StoreError(f"{str(path)!r} cannot be opened ({error.strerror}): check that the folder exists and is writable")
+    return StoreError(
+        f"{str(path)!r} cannot be opened ({error.strerror}): check that the folder exists and is writable"
+    )
 
 
 def _detach(connection: duckdb.DuckDBPyConnection) -> None:
@@ -224,7 +228,8 @@ def _schema_version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     version = int(rows[0][0]) if rows else 0
     if version > SCHEMA_VERSION:
         raise StoreNewerError(
-            f"the store {str(path)!r} has version {version}, this Gradebook knows up to {SCHEMA_VERSION}: update Gradebook"
+            f"the store {str(path)!r} has version {version}, this Gradebook knows up to {SCHEMA_VERSION}: "
+            "update Gradebook"
         )
     return version
 

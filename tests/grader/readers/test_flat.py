@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.arrow import TRACE_SCHEMA
+from grader.arrow import PREVIEW_CHARS, TRACE_SCHEMA
 from grader.readers.columns import spans_from_json, tool_calls_from_json
 from grader.readers.contract import Chunk, RecordBatch
 from grader.readers.flat import EXCERPT_CHARS, FlatReader
@@ -200,7 +200,7 @@ def test_a_trace_that_says_nothing_but_its_id_knows_nothing() -> None:
         pytest.param({"final_output": "é👍"}, {"answer_chars": 2}, id="answer in code points"),
         pytest.param(
             {"final_output": "👩‍👩‍👧" * 100},
-            {"answer_chars": 500, "answer_preview": ("👩‍👩‍👧" * 100)[:240]},
+            {"answer_chars": 500, "answer_preview": ("👩‍👩‍👧" * 100)[:PREVIEW_CHARS]},
             id="preview in code points",
         ),
         pytest.param({"final_output": "a\x00b"}, {"answer_chars": 3, "final_output": "a\x00b"}, id="NUL in a text"),
