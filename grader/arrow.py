@@ -26,7 +26,9 @@ NARROW_FIELDS: tuple[pa.Field, ...] = (
     pa.field("tool_errors", pa.int32()),
     pa.field("guardrails_triggered", pa.int32()),
     pa.field("content_captured", pa.bool_(), nullable=False),
-    pa.field("answer_chars", pa.int32()),  # code points of final_output; 0: captured and missing or empty; null: not captured
+    pa.field(
+        "answer_chars", pa.int32()
+    ),  # code points of final_output; 0: captured and missing or empty; null: not captured
     pa.field("user_preview", pa.string()),  # the first PREVIEW_CHARS code points
     pa.field("answer_preview", pa.string()),
     pa.field("tool_names", pa.list_(pa.string())),  # in order of call; null: not known

@@ -61,10 +61,13 @@ def read_status(settings: Settings) -> StatusReport:
     store = Store.open(settings)
     judge_available = make_judge(settings.judge, settings.judge_api_key) is not None
     with store.reading() as connection:
-        num_traces, first_day, last_day = connection.execute("SELECT count(*), min(day), max(day) FROM traces").fetchall()[0]
+        num_traces, first_day, last_day = connection.execute(
+            "SELECT count(*), min(day), max(day) FROM traces"
+        ).fetchall()[0]
         states = dict(connection.execute("SELECT state::VARCHAR, count(*) FROM grades GROUP BY 1").fetchall())
         [(ungraded,)] = connection.execute(
-            "SELECT count(*) FROM traces t ANTI JOIN grades g ON g.trace_id = t.trace_id AND g.content_hash = t.content_hash"
+            """SELECT count(*) FROM traces t
+               ANTI JOIN grades g ON g.trace_id = t.trace_id AND g.content_hash = t.content_hash"""
         ).fetchall()
         [(critical,)] = connection.execute("SELECT count(*) FROM alerts").fetchall()
         [(quarantined,)] = connection.execute("SELECT count(*) FROM quarantine").fetchall()
@@ -78,7 +81,9 @@ def read_status(settings: Settings) -> StatusReport:
             days_to_grade=days_to_grade(connection, judge_available=judge_available),
             critical=critical,
             failures_by_stage=dict(
-                connection.execute("SELECT stage::VARCHAR, count(*) FROM judge_failures GROUP BY 1 ORDER BY 1").fetchall()
+                connection.execute(
+                    "SELECT stage::VARCHAR, count(*) FROM judge_failures GROUP BY 1 ORDER BY 1"
+                ).fetchall()
             ),
             quarantined_lines=quarantined,
             quarantine_reasons=_quarantine_reasons(connection),
@@ -97,8 +102,8 @@ def _quarantine_reasons(connection: duckdb.DuckDBPyConnection) -> tuple[Quaranti
 
 def _last_runs(connection: duckdb.DuckDBPyConnection) -> tuple[RunStatus, ...]:
     rows = connection.execute(
-        f"""SELECT run_id, kind, state::VARCHAR, started_at, ended_at, scheduled_for, lines_read, lines_new, lines_updated,
-                   lines_duplicate, lines_quarantined, traces_new, traces_updated, message
+        f"""SELECT run_id, kind, state::VARCHAR, started_at, ended_at, scheduled_for, lines_read, lines_new,
+                   lines_updated, lines_duplicate, lines_quarantined, traces_new, traces_updated, message
             FROM runs ORDER BY started_at DESC LIMIT {LAST_RUNS}"""
     ).fetchall()
     return tuple(

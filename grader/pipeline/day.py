@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-import duckdb
 import pyarrow as pa
 
+from grader.judge import CANARY, Budget, Judge, JudgeInput, JudgingSummary, estimate, judge_all
 from grader.pipeline.grading import candidates, combine, without_judgement
 from grader.pipeline.ingest import ProgressListener, quiet
 from grader.pipeline.journal import journal
-from grader.judge import CANARY, Budget, Judge, JudgeInput, JudgingSummary, estimate, judge_all
+from grader.pipeline.report import day_report
 from grader.readers.columns import tool_calls_from_json
 from grader.records import DayReport, JudgeFailure, Judgement
-from grader.pipeline.report import day_report
 from grader.rules import CompiledRules, compile_rules, grade_batch
 from grader.sampling import choose
 from grader.settings import JudgeSettings, Settings
-from grader.stats.quality import StratumSample
 from grader.store.connect import Store
-from grader.store.days import (
-    PreviousDay,
-    day_batch,
-    earlier_strata,
-    latest_report,
-    previous_day,
-    report_json,
-    write_grades,
-    write_report,
-)
+from grader.store.days import StoredDay, read_day
+from grader.store.grades import report_json, write_day
 from grader.store.judging import known_results
 from grader.store.payload import read_payloads
 
@@ -38,30 +28,22 @@ BASE_COLUMNS = ("trace_id", "content_hash", "content_captured", "session_id", "d
 POOLED_DAYS = 7  # a quality estimate from few judged traces takes in the days before (STATISTICS.md section 2)
 INPUTS_PER_READ = 256  # traces whose texts are in memory at once while judging
 
-NO_RESULTS = (
-    pa.table({"trace_id": pa.array([], pa.string()), "judge_score": pa.array([], pa.float64())}),
-    pa.table({"trace_id": pa.array([], pa.string()), "stage": pa.array([], pa.string())}),
-)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DayResult:
-    report: DayReport
+    report: DayReport  # as last stored
     new_revision: bool
-    judging: JudgingSummary | None
+    following: date | None  # the next reported day, which compares itself with this one
+    judging: JudgingSummary | None  # None: nobody was asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RuledDay:
-    """A day after the rules: who is to be judged, and what is known of it already."""
+    """A day after the rules: what is known of it, and who is to be judged."""
 
-    batch: pa.Table
+    stored: StoredDay
     ruled: pa.Table
     chosen: pa.Table
-    judged: pa.Table
-    failed: pa.Table
-    previous: PreviousDay | None
-    earlier: tuple[tuple[StratumSample, ...], ...]  # the strata of the days before, oldest first
     to_ask: pa.Table  # trace_id, content_hash, duration_ms, num_turns of the chosen traces without a judgement
 
 
@@ -78,22 +60,74 @@ class DayGrader:
     stopped_because: str | None = field(default=None)  # auth or billing: no further day asks the judge
 
     @classmethod
-    def create(
-        cls, settings: Settings, *, store: Store, judge: Judge | None, progress: ProgressListener
-    ) -> DayGrader:
+    def create(cls, settings: Settings, *, store: Store, judge: Judge | None, progress: ProgressListener) -> DayGrader:
         """Raises SettingsError for a bad custom rule."""
-        return cls(
-            settings=settings, store=store, rules=compile_rules(settings.rules), judge=judge, progress=progress
-        )
+        return cls(settings=settings, store=store, rules=compile_rules(settings.rules), judge=judge, progress=progress)
 
     def grade_day(self, day: date, *, run_id: str) -> DayResult:
-        """Grades every trace of `day`, keeps grades and alerts, and adds a report revision if anything in it changed."""
+        """Grades every trace of `day`, keeps grades and alerts, and adds a report revision if anything changed."""
         ruled = self._rule(day)
         judging = self._judge(ruled, run_id=run_id)
-        judged, failed = (ruled.judged, ruled.failed) if judging is None else self._known(ruled.batch)
-        grades = combine(
+        grades = self._grades(day, ruled, asked=judging is not None)
+        report = day_report(
+            day,
+            grades,
+            sessions=ruled.stored.batch.column("session_id"),
+            previous=ruled.stored.previous,
+            earlier=ruled.stored.earlier,
+            settings=self.settings,
+            rules_version=self.rules.version,
+            judge_version=self._judge_version,
+        )
+        unchanged = replace(report, revision=ruled.stored.revision)
+        new_revision = report_json(unchanged) != ruled.stored.report
+        report = replace(report, revision=ruled.stored.revision + 1) if new_revision else unchanged
+        write_day(self.store, day, grades, report if new_revision else None, run_id=run_id)
+        return DayResult(report=report, new_revision=new_revision, following=ruled.stored.following, judging=judging)
+
+    def plan_day(self, day: date) -> tuple[int, int, float | None]:
+        """(traces, calls the judge would get, their cost in USD or None where no price is set)."""
+        ruled = self._rule(day)
+        cost = estimate(self._inputs(ruled.to_ask), self.settings.judge)
+        return len(ruled.stored.batch), len(ruled.to_ask), cost.cost_usd
+
+    @property
+    def _judge_version(self) -> str | None:
+        return self.judge.version if self.judge else None
+
+    @property
+    def _sampling(self) -> JudgeSettings:
+        """How to choose. Where no judge is configured nobody is drawn for the audit: sound traces wait for nothing."""
+        if self.settings.judge.provider == "none":
+            return self.settings.judge.model_copy(update={"audit_fraction": 0.0, "audit_minimum": 0})
+        return self.settings.judge
+
+    def _rule(self, day: date) -> RuledDay:
+        stored = read_day(
+            self.store,
+            day,
+            {*BASE_COLUMNS, *self.rules.columns},
+            judge_version=self._judge_version,
+            earlier_days=POOLED_DAYS - 1,
+        )
+        ruled = grade_batch(stored.batch, self.rules)
+        chosen = choose(
+            candidates(stored.batch, ruled),
             day=day,
-            batch=ruled.batch,
+            judge=self._sampling,
+            judge_below=self.settings.rules.judge_below,
+        )
+        to_ask = without_judgement(stored.batch, chosen, stored.judged)
+        return RuledDay(stored=stored, ruled=ruled, chosen=chosen, to_ask=to_ask)
+
+    def _grades(self, day: date, ruled: RuledDay, *, asked: bool) -> pa.Table:
+        judged, failed = ruled.stored.judged, ruled.stored.failed
+        if asked:
+            with self.store.reading() as connection:
+                judged, failed = known_results(connection, ruled.stored.batch, judge_version=self._judge_version)
+        return combine(
+            day=day,
+            batch=ruled.stored.batch,
             ruled=ruled.ruled,
             chosen=ruled.chosen,
             judged=judged,
@@ -102,82 +136,12 @@ class DayGrader:
             judge_version=self._judge_version,
             critical_below=self.settings.alerts.critical_below,
         )
-        write_grades(self.store, day, grades)
-        report = day_report(
-            day,
-            grades,
-            sessions=ruled.batch.column("session_id"),
-            previous=ruled.previous,
-            earlier=ruled.earlier,
-            settings=self.settings,
-            rules_version=self.rules.version,
-            judge_version=self._judge_version,
-        )
-        report, new_revision = self._keep(report, run_id=run_id)
-        return DayResult(report=report, new_revision=new_revision, judging=judging)
-
-    def plan_day(self, day: date) -> tuple[int, int, float | None]:
-        """(traces, calls the judge would get, their cost in USD or None where no price is set)."""
-        ruled = self._rule(day)
-        cost = estimate(self._inputs(ruled.to_ask), self.settings.judge)
-        return len(ruled.batch), len(ruled.to_ask), cost.cost_usd
-
-    @property
-    def _judge_version(self) -> str | None:
-        return self.judge.version if self.judge else None
-
-    @property
-    def _sampling(self) -> JudgeSettings:
-        """How to choose. Where no judge is configured nobody is drawn for the audit: a sound trace then waits for nothing."""
-        if self.settings.judge.provider == "none":
-            return self.settings.judge.model_copy(update={"audit_fraction": 0.0, "audit_minimum": 0})
-        return self.settings.judge
-
-    def _rule(self, day: date) -> RuledDay:
-        columns = {*BASE_COLUMNS, *self.rules.columns}
-        with self.store.reading() as connection:
-            batch = day_batch(self.store, connection, day, columns)
-            previous = previous_day(connection, day)
-            earlier = self._earlier_strata(connection, day)
-        ruled = grade_batch(batch, self.rules)
-        chosen = choose(
-            candidates(batch, ruled), day=day, judge=self._sampling, judge_below=self.settings.rules.judge_below
-        )
-        judged, failed = self._known(batch)
-        to_ask = without_judgement(batch, chosen, judged)
-        return RuledDay(
-            batch=batch,
-            ruled=ruled,
-            chosen=chosen,
-            judged=judged,
-            failed=failed,
-            previous=previous,
-            earlier=earlier,
-            to_ask=to_ask,
-        )
-
-    def _earlier_strata(
-        self, connection: duckdb.DuckDBPyConnection, day: date
-    ) -> tuple[tuple[StratumSample, ...], ...]:
-        if self._judge_version is None:
-            return ()
-        return earlier_strata(connection, day, days=POOLED_DAYS - 1, judge_version=self._judge_version)
-
-    def _known(self, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
-        if self._judge_version is None:
-            return NO_RESULTS
-        with self.store.reading() as connection:
-            return known_results(
-                connection, batch.select(["trace_id", "content_hash"]), judge_version=self._judge_version
-            )
 
     def _judge(self, ruled: RuledDay, *, run_id: str) -> JudgingSummary | None:
         """Asks the judge about the chosen traces that have no judgement; None: nobody to ask, or nothing to ask."""
         if self.judge is None or self.stopped_because is not None or not len(ruled.to_ask):
             return None
-        budget = Budget(
-            max_calls=self.settings.judge.max_calls_per_day, max_usd=self.settings.judge.max_usd_per_day
-        )
+        budget = Budget(max_calls=self.settings.judge.max_calls_per_day, max_usd=self.settings.judge.max_usd_per_day)
         total = len(ruled.to_ask)
         self._ask_canary(self.judge)
         with journal(self.store, run_id) as results:
@@ -216,15 +180,3 @@ class DayGrader:
                     duration_ms=row["duration_ms"],
                     num_turns=row["num_turns"],
                 )
-
-    def _keep(self, report: DayReport, *, run_id: str) -> tuple[DayReport, bool]:
-        """Stores `report` as the next revision, unless the last one says the same."""
-        with self.store.reading() as connection:
-            latest = latest_report(connection, report.date)
-        revision, text = latest if latest else (0, "")
-        unchanged = replace(report, revision=revision)
-        if report_json(unchanged) == text:
-            return unchanged, False
-        report = replace(report, revision=revision + 1)
-        write_report(self.store, report, report_json(report), run_id=run_id)
-        return report, True

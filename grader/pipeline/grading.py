@@ -6,19 +6,19 @@ Pure: tables in, tables out. The SQL runs in a connection of its own that sees n
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 
-import duckdb
 import pyarrow as pa
 
+from grader.engine import TABLE_ENGINES
 from grader.records import CriticalAlert, StateCounts
 
 WORST_ALERTS = 10
 
 _GRADES = """
-SELECT b.trace_id, $day::DATE AS day, b.content_hash, $rules_version AS rules_version, r.rule_score_milli, r.outcomes, r.alerts,
+SELECT b.trace_id, $day::DATE AS day, b.content_hash, $rules_version AS rules_version,
+    r.rule_score_milli, r.outcomes, r.alerts,
     CASE
         WHEN NOT b.content_captured THEN 'not_judgeable'
         WHEN j.judge_score IS NOT NULL THEN 'judged'
@@ -55,7 +55,7 @@ class DaySummary:
 
 def candidates(batch: pa.Table, ruled: pa.Table) -> pa.Table:
     """What sampling chooses from: trace_id, rule_score_milli, judgeable (its content was captured)."""
-    with closing(duckdb.connect()) as connection:
+    with TABLE_ENGINES.connection() as connection:
         connection.register("batch", batch)
         connection.register("ruled", ruled)
         return connection.sql(
@@ -66,7 +66,7 @@ def candidates(batch: pa.Table, ruled: pa.Table) -> pa.Table:
 
 def without_judgement(batch: pa.Table, chosen: pa.Table, judged: pa.Table) -> pa.Table:
     """The chosen traces that no judgement is known of: trace_id, content_hash, duration_ms, num_turns, by trace_id."""
-    with closing(duckdb.connect()) as connection:
+    with TABLE_ENGINES.connection() as connection:
         for name, table in (("batch", batch), ("chosen", chosen), ("judged", judged)):
             connection.register(name, table)
         return connection.sql(
@@ -95,7 +95,7 @@ def combine(
     budget waits as `judge_pending`; so does every chosen one without a reply. `final_score` is the judge's where it
     judged, else the rules' (DESIGN.md section 2).
     """
-    with closing(duckdb.connect()) as connection:
+    with TABLE_ENGINES.connection() as connection:
         for name, table in (
             ("batch", batch), ("ruled", ruled), ("chosen", chosen), ("judged", judged), ("failed", failed)
         ):  # fmt: skip
@@ -113,7 +113,7 @@ def combine(
 
 def summarise(grades: pa.Table) -> DaySummary:
     """The figures of a day report from its grades (the output of `combine`, maybe without rows)."""
-    with closing(duckdb.connect()) as connection:
+    with TABLE_ENGINES.connection() as connection:
         connection.register("grades", grades)
         figures = connection.execute(
             """SELECT count(*), median(final_score), min(final_score),

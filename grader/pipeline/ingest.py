@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from grader.errors import ReadError
 from grader.pipeline.ingest_spans import SpanBatch, parse_spans, write_spans
+from grader.pipeline.sources import SourceFile
 from grader.readers import reader_for
 from grader.readers.contract import Chunk, RecordBatch, RecordReader, SpanReader
 from grader.readers.lines import read_chunks
 from grader.records import IngestCounts, QuarantinedLine
 from grader.settings import DaySettings
-from grader.pipeline.sources import SourceFile
 from grader.store.connect import Store
 from grader.store.write import Classified, classify, counts_of, write_quarantine, write_traces
 
@@ -147,7 +147,9 @@ def _chunks(files: Sequence[SourceFile], ledger: Ledger) -> Iterator[tuple[Recor
             for chunk in read_chunks(file.path, chunk_bytes=limit):
                 yield reader, chunk
         except OSError as error:
-            ledger.refuse(path, f"the file cannot be read ({error.strerror}): check that it exists and its permissions", "")
+            ledger.refuse(
+                path, f"the file cannot be read ({error.strerror}): check that it exists and its permissions", ""
+            )
         except ReadError as error:
             ledger.refuse(path, str(error), head[:EXCERPT_BYTES].decode("utf-8", "replace"))
 

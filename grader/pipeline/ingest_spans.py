@@ -86,7 +86,10 @@ class Fold:
 
 
 def parse_spans(reader: SpanReader, chunks: Sequence[Chunk]) -> SpanBatch:
-    """Decodes every line of `chunks` and sorts its fragments by trace. A line that cannot be read whole is quarantined; what could be read of it counts."""
+    """Decodes every line of `chunks` and sorts its fragments by trace.
+
+    A line that cannot be read whole is quarantined; what could be read of it counts.
+    """
     lines: list[Line] = []
     parts: dict[str, list[Part]] = defaultdict(list)
     quarantined: list[QuarantinedLine] = []
@@ -130,16 +133,13 @@ def write_spans(store: Store, batch: SpanBatch, *, zone: tzinfo, run_id: str) ->
     """Puts the batch's traces together with their stored parts, keeps what changed, and counts the lines by file."""
     stored = _stored_traces(store, tuple(batch.parts))
     folds = {trace_id: _folded(parts) for trace_id, parts in batch.parts.items()}
-    table = _table(batch, folds, stored, zone=zone)
+    table = _table(batch, folds, zone=zone)
     hashes = dict(zip(table.column("trace_id").to_pylist(), table.column("content_hash").to_pylist(), strict=True))
     differing = [trace_id for trace_id, known in stored.items() if hashes[trace_id] != known.content_hash]
     if differing:
         folds.update(_folded_with_stored(store, batch, differing))
-        table = _table(batch, folds, stored, zone=zone)
-    states = {
-        trace_id: _trace_state(trace_id, folds, stored, hash_differs=trace_id in differing, run_id=run_id)
-        for trace_id in folds
-    }
+        table = _table(batch, folds, zone=zone)
+    states = {trace_id: _trace_state(trace_id, folds, stored, hash_differs=trace_id in differing) for trace_id in folds}
     row_states = pa.array([states[trace_id] for trace_id in table.column("trace_id").to_pylist()], pa.string())
     write_traces(store, table, Classified(states=row_states), run_id=run_id)
     return _count(batch, folds, states, stored, run_id=run_id)
@@ -172,16 +172,12 @@ def _stored_traces(store: Store, trace_ids: Sequence[str]) -> Mapping[str, Store
                FROM traces SEMI JOIN wanted USING (trace_id)"""
         ).fetchall()
     return {
-        trace_id: StoredTrace(
-            content_hash=content_hash, run_id=run, source=Source(reader=reader, path=path, line=line)
-        )
+        trace_id: StoredTrace(content_hash=content_hash, run_id=run, source=Source(reader=reader, path=path, line=line))
         for trace_id, content_hash, run, reader, path, line in rows
     }
 
 
-def _table(
-    batch: SpanBatch, folds: Mapping[str, Fold], stored: Mapping[str, StoredTrace], *, zone: tzinfo
-) -> pa.Table:
+def _table(batch: SpanBatch, folds: Mapping[str, Fold], *, zone: tzinfo) -> pa.Table:
     traces: list[Trace] = []
     heads: dict[str, TraceHead] = {}
     for trace_id, fold in folds.items():
@@ -194,7 +190,7 @@ def _table(
 
 
 def _trace_state(
-    trace_id: str, folds: Mapping[str, Fold], stored: Mapping[str, StoredTrace], *, hash_differs: bool, run_id: str
+    trace_id: str, folds: Mapping[str, Fold], stored: Mapping[str, StoredTrace], *, hash_differs: bool
 ) -> str:
     if trace_id not in stored:
         return "new"
@@ -221,11 +217,8 @@ def _count(
         if state == "duplicate":
             continue
         of_this_run = state == "new" or stored[trace_id].run_id == run_id
-        for line in folds[trace_id].adding_lines:
-            if of_this_run or line_states[line] == "new":
-                line_states[line] = "new"
-            else:
-                line_states[line] = "updated"
+        for index in folds[trace_id].adding_lines:
+            line_states[index] = "new" if of_this_run or line_states[index] == "new" else "updated"
     counts: dict[str, IngestCounts] = defaultdict(IngestCounts)
     for line, state in zip(batch.lines, line_states, strict=True):
         counts[line.path] += IngestCounts(read=1, **{"quarantined" if line.quarantined else state: 1})

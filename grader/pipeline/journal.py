@@ -36,7 +36,7 @@ class Journal:
         self._path = _folder(store) / f"{run_id}.jsonl"
         self._waiting: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._closing = threading.Event()
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._store_results, name="journal", daemon=True)
         with translated_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class Journal:
             while not closing:
                 closing = self._closing.wait(FLUSH_SECONDS)
                 write_results(self._store, list(self._drained()), run_id=self._run_id)
-        except BaseException as error:  # handed to the judging thread, which raises it
+        except Exception as error:  # noqa: BLE001 - handed to the judging thread, which raises it
             self._error = error
 
     def _drained(self) -> Iterator[Result]:

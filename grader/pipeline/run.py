@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from grader.pipeline.day import DayGrader, DayResult
 from grader.errors import UsageError
-from grader.pipeline.ingest import Ledger, ProgressListener, SourceCounts, ingest_files, quiet
-from grader.pipeline.journal import recover_journals
 from grader.judge import JudgingSummary, make_judge, why_no_judge
 from grader.judge.canary import FOOLED_ABOVE
+from grader.pipeline.day import DayGrader, DayResult
+from grader.pipeline.ingest import Ledger, ProgressListener, SourceCounts, ingest_files, quiet
+from grader.pipeline.journal import recover_journals
 from grader.pipeline.metrics import sync_metrics
-from grader.records import DayReport, IngestCounts
 from grader.pipeline.runs import Run, active_run, note_counts
-from grader.settings import Settings, SourceSettings
 from grader.pipeline.sources import SourceFile, source_files
+from grader.records import DayReport, IngestCounts
+from grader.settings import Settings, SourceSettings
 from grader.store.connect import Store
-from grader.store.days import all_reports, days_to_grade, following_day, known_days
+from grader.store.days import all_reports, days_to_grade, known_days
 from grader.store.payload import remove_orphans
 
 
@@ -102,7 +102,7 @@ def run_grade(
     with active_run(store, "grade", scheduled_for=scheduled_for) as run:
         ledger = _ingest(store, settings, files, run, progress)
         days = _selected_days(store, settings, selection, judge_available=judge is not None)
-        results = _grade_days(store, grader, days, run_id=run.run_id, progress=progress)
+        results = _grade_days(grader, days, run_id=run.run_id, progress=progress)
         _sync_metrics(store, settings)
         judging = _total([result.judging for result in results if result.judging is not None])
         run.canary_score = grader.canary_score
@@ -152,9 +152,7 @@ def _selected_days(
         if selection.everything:
             return known
         if selection.first is None and selection.last is None:
-            return days_to_grade(
-                connection, judge_available=judge_available, quiet_minutes=settings.day.quiet_minutes
-            )
+            return days_to_grade(connection, judge_available=judge_available, quiet_minutes=settings.day.quiet_minutes)
     first = selection.first or min(known, default=selection.last)
     last = selection.last or max(known, default=selection.first)
     if first is None or last is None or first > last:
@@ -162,21 +160,16 @@ def _selected_days(
     return tuple(first + timedelta(days=offset) for offset in range((last - first).days + 1))
 
 
-def _grade_days(
-    store: Store, grader: DayGrader, days: Sequence[date], *, run_id: str, progress: ProgressListener
-) -> list[DayResult]:
-    """Grades `days` in order, and after a day whose mean moved also the next reported one, which compares itself with it."""
+def _grade_days(grader: DayGrader, days: Sequence[date], *, run_id: str, progress: ProgressListener) -> list[DayResult]:
+    """Grades `days` in order; after a day that changed also the next reported one, which compares itself with it."""
     waiting = sorted(days)
-    results = []
+    results: list[DayResult] = []
     while waiting:
         progress("grading", len(results), len(results) + len(waiting))
         result = grader.grade_day(waiting.pop(0), run_id=run_id)
         results.append(result)
-        if result.new_revision:
-            with store.reading() as connection:
-                following = following_day(connection, result.report.date)
-            if following is not None and following not in waiting:
-                waiting = sorted([*waiting, following])
+        if result.new_revision and result.following is not None and result.following not in waiting:
+            waiting = sorted([*waiting, result.following])
     progress("grading", len(results), len(results))
     return results
 

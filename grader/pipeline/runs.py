@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Literal
 
@@ -27,7 +27,7 @@ class Run:
     """A run under way; what it collects is written to its row at the end."""
 
     run_id: str
-    counts: IngestCounts = IngestCounts()
+    counts: IngestCounts = field(default_factory=IngestCounts)
     failures: bool = False  # lines quarantined or judge calls failed: done, but not clean
     canary_score: float | None = None
     message: str | None = None
@@ -65,11 +65,13 @@ def _begin(store: Store, run: Run, kind: RunKind, scheduled_for: date | None) ->
     with store.writing() as connection:
         connection.execute("BEGIN")
         connection.execute(
-            "UPDATE runs SET state = 'killed', scheduled_for = NULL, message = 'ended without a word' WHERE state = 'running'"
+            """UPDATE runs SET state = 'killed', scheduled_for = NULL, message = 'ended without a word'
+               WHERE state = 'running'"""
         )
-        if scheduled_for is not None and connection.execute(
-            "SELECT run_id FROM runs WHERE scheduled_for = ?", [scheduled_for]
-        ).fetchall():
+        if (
+            scheduled_for is not None
+            and connection.execute("SELECT run_id FROM runs WHERE scheduled_for = ?", [scheduled_for]).fetchall()
+        ):
             raise RunActiveError(f"the scheduled run of {scheduled_for} was already done")
         connection.execute(
             "INSERT INTO runs (run_id, kind, state, started_at, scheduled_for) VALUES (?, ?, 'running', ?, ?)",

@@ -39,7 +39,8 @@ def source_files(settings: Settings, sources: Sequence[SourceSettings]) -> tuple
 
 
 def _glob(pattern: Path) -> Iterator[Path]:
-    for match in sorted(glob.glob(str(pattern), recursive=True)):
+    # Path.glob takes no absolute pattern
+    for match in sorted(glob.glob(str(pattern), recursive=True)):  # noqa: PTH207
         path = Path(match)
         if path.is_dir():
             yield from _files_below(path)
@@ -49,7 +50,10 @@ def _glob(pattern: Path) -> Iterator[Path]:
 
 def _existing(path: Path) -> Iterator[Path]:
     if not path.exists():
-        raise SourceError(f"the source {str(path)!r} does not exist: give a trace file, a folder of them, or a pattern like 'traces/*.jsonl'")
+        raise SourceError(
+            f"the source {str(path)!r} does not exist: give a trace file, a folder of them, or a pattern like "
+            "'traces/*.jsonl'"
+        )
     if not os.access(path, os.R_OK):
         raise SourceError(f"the source {str(path)!r} cannot be read: check its permissions")
     if path.is_dir():

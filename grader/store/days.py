@@ -1,4 +1,4 @@
-"""What grading asks of the store and gives back to it: a day's traces in, grades and a report out."""
+"""What grading asks of the store: which days need it, and everything about one of them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 import duckdb
-import orjson
 import pyarrow as pa
 
 from grader.arrow import NARROW_COLUMNS, PAYLOAD_COLUMNS
-from grader.records import DayReport
 from grader.stats.quality import StratumSample
 from grader.store.connect import Store
-
-GRADES_PER_TRANSACTION = 200_000  # keeps the lock for well under a second
-
-GRADE_COLUMNS = (
-    "trace_id", "day", "content_hash", "rules_version", "rule_score_milli", "outcomes", "alerts", "state",
-    "judge_version", "judge_score", "final_score", "critical", "selected_because", "inclusion_probability", "stratum",
-)  # fmt: skip
+from grader.store.judging import known_results
 
 _DAYS_TO_GRADE = """
 WITH latest AS (
@@ -59,6 +51,43 @@ class RecordedReport:
     ingest: Mapping[str, int]  # lines of the run that recorded it: read, new, updated, duplicate, quarantined
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDay:
+    """All that grading a day needs to know of the store, read at one go."""
+
+    batch: pa.Table  # the asked columns of every trace of the day, in order of trace_id
+    judged: pa.Table  # trace_id, judge_score: what the judge version said of these copies
+    failed: pa.Table  # trace_id, stage: its calls that failed
+    previous: PreviousDay | None
+    following: date | None  # the next reported day: its report compares itself with this one
+    earlier: tuple[tuple[StratumSample, ...], ...]  # the strata of the days before, oldest first
+    revision: int  # of the last report; 0: never reported
+    report: str  # the last report as JSON text; "": never reported
+
+
+def read_day(
+    store: Store, day: date, columns: Collection[str], *, judge_version: str | None, earlier_days: int
+) -> StoredDay:
+    """Everything about `day`. `columns` (grader/arrow.py) must have trace_id and content_hash.
+
+    `judge_version` None: there is no judge, so nothing is known of one.
+    """
+    with store.reading() as connection:
+        batch = day_batch(store, connection, day, columns)
+        judged, failed = known_results(connection, batch, judge_version=judge_version)
+        revision, report = latest_report(connection, day) or (0, "")
+        return StoredDay(
+            batch=batch,
+            judged=judged,
+            failed=failed,
+            previous=previous_day(connection, day),
+            following=following_day(connection, day),
+            earlier=earlier_strata(connection, day, days=earlier_days, judge_version=judge_version),
+            revision=revision,
+            report=report,
+        )
+
+
 def days_to_grade(
     connection: duckdb.DuckDBPyConnection, *, judge_available: bool, quiet_minutes: int = 0
 ) -> tuple[date, ...]:
@@ -88,7 +117,8 @@ def day_batch(store: Store, connection: duckdb.DuckDBPyConnection, day: date, co
     parameters: dict[str, object] = {"day": day}
     if texts:
         files = connection.execute(
-            "SELECT DISTINCT p.path FROM traces t JOIN payload_files p ON p.file_id = t.payload_file WHERE t.day = ?", [day]
+            "SELECT DISTINCT p.path FROM traces t JOIN payload_files p ON p.file_id = t.payload_file WHERE t.day = ?",
+            [day],
         ).fetchall()
         source += """ JOIN payload_files p ON p.file_id = t.payload_file
             JOIN read_parquet($paths, filename = 'payload_path') x
@@ -143,12 +173,13 @@ def all_reports(connection: duckdb.DuckDBPyConnection) -> tuple[RecordedReport, 
 
 
 def earlier_strata(
-    connection: duckdb.DuckDBPyConnection, day: date, *, days: int, judge_version: str
+    connection: duckdb.DuckDBPyConnection, day: date, *, days: int, judge_version: str | None
 ) -> tuple[tuple[StratumSample, ...], ...]:
     """The three strata of each of the `days` days before `day` that this judge version judged, oldest first."""
     rows = connection.execute(
         """SELECT day, stratum, count(*) FILTER (WHERE state <> 'not_judgeable'),
-                  coalesce(list(judge_score ORDER BY trace_id) FILTER (WHERE selected_because IS NOT NULL AND state = 'judged'), []),
+                  coalesce(list(judge_score ORDER BY trace_id)
+                           FILTER (WHERE selected_because IS NOT NULL AND state = 'judged'), []),
                   count(*) FILTER (WHERE selected_because IS NOT NULL AND state = 'judge_failed')
            FROM grades
            WHERE day BETWEEN $day - $days::INTEGER AND $day - 1 AND judge_version = $judge_version
@@ -163,67 +194,3 @@ def earlier_strata(
         tuple(found.get((of_day, stratum), StratumSample(num_traces=0, scores=())) for stratum in range(3))
         for of_day in sorted({of_day for of_day, _ in found})
     )
-
-
-def write_grades(store: Store, day: date, grades: pa.Table) -> None:
-    """Replaces the grades and critical alerts of `day` by `grades` (GRADE_COLUMNS).
-
-    A big day is written in several transactions; a run killed between them leaves ungraded traces, which the next run
-    grades. Raises StoreFullError.
-    """
-    for first in range(0, max(len(grades), 1), GRADES_PER_TRANSACTION):
-        part = grades.slice(first, GRADES_PER_TRANSACTION).select(GRADE_COLUMNS)
-        with store.writing() as connection:
-            connection.execute("BEGIN")
-            if first == 0:
-                connection.execute("DELETE FROM grades WHERE day = ?", [day])
-            connection.register("part", part)
-            connection.execute("DELETE FROM grades WHERE day <> ? AND trace_id IN (SELECT trace_id FROM part)", [day])
-            connection.execute("INSERT INTO grades BY NAME FROM part")
-            if first + GRADES_PER_TRANSACTION >= len(grades):
-                _replace_alerts(connection, day)
-                _note_releases(connection, day)
-            connection.execute("COMMIT")
-
-
-def _replace_alerts(connection: duckdb.DuckDBPyConnection, day: date) -> None:
-    raised = connection.sql("SELECT trace_id, raised_at FROM alerts").to_arrow_table()
-    connection.execute(
-        "DELETE FROM alerts WHERE day = $day OR trace_id IN (SELECT trace_id FROM grades WHERE day = $day)", {"day": day}
-    )
-    connection.register("raised", raised)
-    connection.execute(
-        """INSERT INTO alerts
-           SELECT g.trace_id, g.day, g.final_score, g.alerts, coalesce(r.raised_at, $now)
-           FROM grades g LEFT JOIN raised r USING (trace_id) WHERE g.day = $day AND g.critical""",
-        {"day": day, "now": datetime.now(UTC)},
-    )
-
-
-def _note_releases(connection: duckdb.DuckDBPyConnection, day: date) -> None:
-    connection.execute(
-        """INSERT INTO releases
-           SELECT coalesce(agent, ''), release, min(coalesce(started_at, day::TIMESTAMPTZ)) FROM traces
-           WHERE day = ? AND release IS NOT NULL GROUP BY ALL
-           ON CONFLICT DO UPDATE SET first_seen_at = least(first_seen_at, excluded.first_seen_at)""",
-        [day],
-    )
-
-
-def write_report(store: Store, report: DayReport, text: str, *, run_id: str) -> None:
-    """Adds a revision of a day. `text` is `report` as JSON."""
-    with store.writing() as connection:
-        connection.execute(
-            "INSERT INTO day_reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                report.date, report.revision, datetime.now(UTC), run_id, report.num_traces, report.avg_score,
-                report.median_score, report.min_score, report.p10_score, report.pct_critical, report.quality.value,
-                report.regression.flagged, text,
-            ],
-        )  # fmt: skip
-
-
-def report_json(report: DayReport) -> str:
-    """The report as JSON text: dates ISO, keys as in records.py."""
-    return orjson.dumps(report).decode()
-

@@ -81,10 +81,13 @@ def _table(rows: Iterable[object], schema: pa.Schema) -> pa.Table:
 
 
 def known_results(
-    connection: duckdb.DuckDBPyConnection, wanted: pa.Table, *, judge_version: str
+    connection: duckdb.DuckDBPyConnection, wanted: pa.Table, *, judge_version: str | None
 ) -> tuple[pa.Table, pa.Table]:
-    """What is known of the traces of `wanted` (trace_id, content_hash): (judged: trace_id, judge_score), (failed: trace_id, stage)."""
-    connection.register("asked", wanted)
+    """What a judge version is known to have made of the copies in `wanted` (trace_id, content_hash).
+
+    Returns (judged: trace_id, judge_score), (failed: trace_id, stage); both empty where `judge_version` is None.
+    """
+    connection.register("asked", wanted.select(["trace_id", "content_hash"]))
     try:
         judged = connection.sql(
             """SELECT trace_id, score AS judge_score FROM judgements SEMI JOIN asked USING (trace_id, content_hash)
@@ -92,7 +95,8 @@ def known_results(
             params={"version": judge_version},
         ).to_arrow_table()
         failed = connection.sql(
-            """SELECT trace_id, stage::VARCHAR AS stage FROM judge_failures SEMI JOIN asked USING (trace_id, content_hash)
+            """SELECT trace_id, stage::VARCHAR AS stage FROM judge_failures
+               SEMI JOIN asked USING (trace_id, content_hash)
                WHERE judge_version = $version""",
             params={"version": judge_version},
         ).to_arrow_table()

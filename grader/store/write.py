@@ -86,7 +86,9 @@ def write_traces(store: Store, traces: pa.Table, classified: Classified, *, run_
                    WHERE NOT EXISTS (FROM kept k WHERE k.trace_id = c.trace_id AND k.content_hash = c.content_hash)"""
             )
             connection.execute("DELETE FROM traces WHERE trace_id IN (SELECT trace_id FROM changed)")
-        connection.execute(f"INSERT INTO traces BY NAME SELECT *, {file_id} AS payload_file, $1 AS run_id FROM kept", [run_id])
+        connection.execute(
+            f"INSERT INTO traces BY NAME SELECT *, {file_id} AS payload_file, $1 AS run_id FROM kept", [run_id]
+        )
         connection.execute("COMMIT")
 
 

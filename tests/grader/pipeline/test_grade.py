@@ -104,7 +104,10 @@ def test_one_line_a_day_and_one_more_for_a_revision(tmp_path: Path) -> None:
         (DAY_ONE, 2, 2),
         (DAY_TWO, 2, 1),  # its step from the day before changed with it
     ]
-    assert [(line["date"], line["revision"]) for line in metrics(tmp_path)][2:] == [("2026-11-01", 2), ("2026-11-02", 2)]
+    assert [(line["date"], line["revision"]) for line in metrics(tmp_path)][2:] == [
+        ("2026-11-01", 2),
+        ("2026-11-02", 2),
+    ]
 
 
 def test_a_changed_trace_is_graded_again_and_may_move_to_another_day(tmp_path: Path) -> None:
@@ -136,7 +139,9 @@ def test_a_day_without_traces_has_no_averages(tmp_path: Path) -> None:
 
 
 def test_the_offline_judge_decides_the_final_score(tmp_path: Path) -> None:
-    write(tmp_path, "a.jsonl", flat("sound"), flat("bad", num_turns=16, tool_errors=1, final_output="No idea, go away."))
+    write(
+        tmp_path, "a.jsonl", flat("sound"), flat("bad", num_turns=16, tool_errors=1, final_output="No idea, go away.")
+    )
     settings = settings_of(tmp_path, judge={"provider": "offline"})
     run = grade(settings)
     [report] = run.days
@@ -163,7 +168,11 @@ def test_a_second_run_pays_for_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_content_that_was_not_captured_is_not_judgeable_and_not_low(tmp_path: Path) -> None:
-    write(tmp_path, "a.jsonl", flat("private", user_message=None, final_output=None, tools_called=None, content_captured=False))
+    write(
+        tmp_path,
+        "a.jsonl",
+        flat("private", user_message=None, final_output=None, tools_called=None, content_captured=False),
+    )
     [report] = grade(settings_of(tmp_path, judge={"provider": "offline"})).days
     assert report.counts == StateCounts(not_judgeable=1)
     assert report.avg_score == 1.0
@@ -190,7 +199,12 @@ def test_quarantined_lines_make_the_run_done_with_failures(tmp_path: Path) -> No
 
 
 def test_custom_rules_may_read_the_texts(tmp_path: Path) -> None:
-    rule = {"name": "promises", "when": "final_output ILIKE '%promise%'", "deduction": 0.4, "alert": "Promised something"}
+    rule = {
+        "name": "promises",
+        "when": "final_output ILIKE '%promise%'",
+        "deduction": 0.4,
+        "alert": "Promised something",
+    }
     write(tmp_path, "a.jsonl", flat("a", final_output="I promise that it arrives tomorrow."), flat("b"))
     settings = settings_of(tmp_path, rules={"custom": [rule]})
     grade(settings)

@@ -43,7 +43,9 @@ def head(trace: str, name: str = "support") -> dict[str, object]:
     return {"object": "trace", "id": trace, "workflow_name": name, "group_id": None, "metadata": None}
 
 
-def generation(trace: str, span: str, second: int = 0, answer: str = "All is well.", ended: bool = True) -> dict[str, object]:
+def generation(
+    trace: str, span: str, second: int = 0, answer: str = "All is well.", ended: bool = True
+) -> dict[str, object]:
     return {
         "object": "trace.span",
         "id": span,
@@ -127,7 +129,11 @@ def test_a_trace_over_two_files_is_one_trace(store: Store, folder: Path) -> None
 def test_spans_that_come_in_a_later_run_complete_the_trace(store: Store, folder: Path) -> None:
     write(folder, "1.jsonl", [head(TRACE_A), generation(TRACE_A, SPAN_1)])
     ingest(store, folder, "first")
-    write(folder, "2.jsonl", [generation(TRACE_A, SPAN_2, 3, "Done."), generation(TRACE_A, SPAN_1), generation(TRACE_B, SPAN_1)])
+    write(
+        folder,
+        "2.jsonl",
+        [generation(TRACE_A, SPAN_2, 3, "Done."), generation(TRACE_A, SPAN_1), generation(TRACE_B, SPAN_1)],
+    )
     ledger = ingest(store, folder, "second")
     assert {Path(path).name: lines(source.counts) for path, source in ledger.by_path.items()} == {
         "1.jsonl": (2, 0, 0, 2, 0),

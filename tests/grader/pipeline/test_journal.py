@@ -48,7 +48,9 @@ def store(tmp_path: Path) -> Store:
 def stored(store: Store) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     with store.reading() as connection:
         return (
-            connection.execute("SELECT trace_id, score, marks, issues, judged_at FROM judgements ORDER BY 1").fetchall(),
+            connection.execute(
+                "SELECT trace_id, score, marks, issues, judged_at FROM judgements ORDER BY 1"
+            ).fetchall(),
             connection.execute("SELECT trace_id, stage::VARCHAR, attempts FROM judge_failures ORDER BY 1").fetchall(),
         )
 
@@ -111,5 +113,7 @@ def test_writing_results(
     for batch in batches:
         write_results(store, batch, run_id="run")
     with store.reading() as connection:
-        assert connection.execute("SELECT score FROM judgements ORDER BY judge_version").fetchall() == [(s,) for s in scores]
+        assert connection.execute("SELECT score FROM judgements ORDER BY judge_version").fetchall() == [
+            (s,) for s in scores
+        ]
         assert connection.execute("SELECT attempts FROM judge_failures").fetchall() == [(n,) for n in failures]

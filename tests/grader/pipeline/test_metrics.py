@@ -11,14 +11,15 @@ import pytest
 from grader.pipeline.metrics import METRICS_SCHEMA_VERSION, sync_metrics
 from grader.store.days import RecordedReport
 
-
 INGEST = {"read": 9, "new": 8, "updated": 0, "duplicate": 0, "quarantined": 1}
 
 
 def report(day: int, revision: int = 1) -> RecordedReport:
     text = json.dumps({"date": f"2026-11-{day:02}", "revision": revision, "num_traces": day})
     recorded_at = datetime(2026, 12, 1, 2, tzinfo=UTC)
-    return RecordedReport(date=date(2026, 11, day), revision=revision, recorded_at=recorded_at, report=text, ingest=INGEST)
+    return RecordedReport(
+        date=date(2026, 11, day), revision=revision, recorded_at=recorded_at, report=text, ingest=INGEST
+    )
 
 
 def lines(path: Path) -> list[dict[str, object]]:

@@ -29,7 +29,10 @@ def store(tmp_path: Path) -> Store:
 
 def table_of(copies: Sequence[Copy]) -> pa.Table:
     return trace_table(
-        *({"trace_id": trace_id, "content_hash": content, "final_output": f"answer {content}"} for trace_id, content in copies)
+        *(
+            {"trace_id": trace_id, "content_hash": content, "final_output": f"answer {content}"}
+            for trace_id, content in copies
+        )
     )
 
 
@@ -79,7 +82,10 @@ def test_texts_follow_the_current_copy(store: Store) -> None:
     keep(store, [("a", 2)])
     with store.reading() as connection:
         payloads = read_payloads(connection, store.folder, ["a", "b", "unknown"])
-    assert {trace_id: payload.final_output for trace_id, payload in payloads.items()} == {"a": "answer 2", "b": "answer 1"}
+    assert {trace_id: payload.final_output for trace_id, payload in payloads.items()} == {
+        "a": "answer 2",
+        "b": "answer 1",
+    }
 
 
 def test_counts_are_of_lines_and_of_traces(store: Store) -> None:
@@ -93,7 +99,9 @@ def test_counts_are_of_lines_and_of_traces(store: Store) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), min_size=1, max_size=6), max_size=4))
-def test_reading_everything_again_changes_nothing(tmp_path_factory: pytest.TempPathFactory, batches: list[list[Copy]]) -> None:
+def test_reading_everything_again_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Copy]]
+) -> None:
     store = Store(path=tmp_path_factory.mktemp("again") / "gradebook.duckdb")
     with store.writing():
         pass
