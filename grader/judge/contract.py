@@ -33,6 +33,7 @@ class Verdict:
 
 
 JudgeOne = Callable[[JudgeInput], Awaitable[Verdict]]
+OnRateLimit = Callable[[float], None]  # told when (monotonic clock) a request was sent that the server found too many
 
 
 class Judge(Protocol):
@@ -63,7 +64,7 @@ class Judge(Protocol):
         """A cautious guess of what judging `item` costs; None where no price is known."""
         ...
 
-    def open(self, *, on_rate_limit: Callable[[], None]) -> AbstractAsyncContextManager[JudgeOne]:
+    def open(self, *, on_rate_limit: OnRateLimit) -> AbstractAsyncContextManager[JudgeOne]:
         """Connect. The function given judges one trace, always ends in bounded time, and raises only for defects."""
         ...
 

@@ -15,7 +15,6 @@ from grader.records import JudgeFailure, Judgement
 # each wait out their time limit. What was not asked stays pending for the next run.
 HOPELESS_AFTER = 50
 _NO_REPLY: tuple[FailureStage, ...] = ("timeout", "rate_limit", "server")
-_DECREASE_PAUSE_SECONDS = 1.0
 
 NO_LIMIT = Budget()
 OnResult = Callable[[Judgement | JudgeFailure], None]
@@ -49,7 +48,7 @@ class AdaptiveLimit:
     """How many traces may be in progress: a 429 takes a quarter away, each full round of judgements gives two back.
 
     (Additive increase, multiplicative decrease, as TCP does.) The 429s of requests that were on their way together
-    count as one: after a decrease there is a pause without.
+    count as one: those sent before the last decrease are not counted again.
     """
 
     def __init__(self, most: int, *, alone_first: bool) -> None:
@@ -68,10 +67,10 @@ class AdaptiveLimit:
         elif judged:
             self._limit = min(self._most, self._limit + 2 / self._limit)
 
-    def rate_limited(self) -> None:
-        now = time.monotonic()
-        if now - self._decreased_at >= _DECREASE_PAUSE_SECONDS:
-            self._decreased_at, self._limit = now, max(1.0, self._limit * 0.75)
+    def rate_limited(self, sent_at: float) -> None:
+        """A request sent at `sent_at` (monotonic clock) was answered with 429."""
+        if sent_at >= self._decreased_at:
+            self._decreased_at, self._limit = time.monotonic(), max(1.0, self._limit * 0.75)
 
 
 @dataclass(kw_only=True, slots=True)
