@@ -150,7 +150,8 @@ def test_the_offline_judge_decides_the_final_score(tmp_path: Path) -> None:
     assert report.quality.n == 2
     with Store.open(settings).reading() as connection:
         rows = connection.execute(
-            """SELECT trace_id, selected_because, inclusion_probability, final_score = judge_score FROM grades ORDER BY 1"""
+            """SELECT trace_id, selected_because, inclusion_probability, final_score = judge_score
+               FROM grades ORDER BY 1"""
         ).fetchall()
     assert rows == [("bad", "low_rule_score", 1.0, True), ("sound", "audit", 1.0, True)]
 

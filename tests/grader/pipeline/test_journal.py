@@ -96,17 +96,26 @@ def test_a_store_that_fails_stops_the_judging_and_keeps_the_journal(store: Store
     assert recover_journals(store, run_id="next") == 1
 
 
+JUDGED_AFTER_ALL = replace(JUDGEMENT, trace_id="b", content_hash=2)
+FAILED_LATER = replace(FAILURE, trace_id="a", content_hash=2**64 - 1)
+
+
 @pytest.mark.parametrize(
     ("batches", "scores", "failures"),
     [
         pytest.param([[JUDGEMENT], [replace(JUDGEMENT, score=0.1)]], [0.8], [], id="a judgement is never changed"),
         pytest.param([[FAILURE], [replace(FAILURE, attempts=9)]], [], [9], id="the newest failure counts"),
-        pytest.param([[FAILURE], [replace(JUDGEMENT, trace_id="b", content_hash=2)]], [0.8], [], id="a judgement ends a failure"),
-        pytest.param([[JUDGEMENT], [replace(FAILURE, trace_id="a", content_hash=2**64 - 1)]], [0.8], [], id="a failure does not undo a judgement"),
-        pytest.param([[JUDGEMENT], [replace(JUDGEMENT, judge_version="v2", score=0.1)]], [0.8, 0.1], [], id="another judge version is another judgement"),
+        pytest.param([[FAILURE], [JUDGED_AFTER_ALL]], [0.8], [], id="a judgement ends a failure"),
+        pytest.param([[JUDGEMENT], [FAILED_LATER]], [0.8], [], id="a failure does not undo a judgement"),
+        pytest.param(
+            [[JUDGEMENT], [replace(JUDGEMENT, judge_version="v2", score=0.1)]],
+            [0.8, 0.1],
+            [],
+            id="another judge version is another judgement",
+        ),
         pytest.param([[]], [], [], id="nothing"),
     ],
-)  # fmt: skip
+)
 def test_writing_results(
     store: Store, batches: list[list[Judgement | JudgeFailure]], scores: list[float], failures: list[int]
 ) -> None:

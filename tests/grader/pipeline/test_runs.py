@@ -42,9 +42,12 @@ def test_the_row_tells_what_was_done(store: Store) -> None:
 
 
 def test_two_runs_at_once_are_refused(store: Store) -> None:
-    with active_run(store, "grade"):
-        with pytest.raises(RunActiveError, match="another run is active"), active_run(store, "ingest"):
-            pass
+    with (
+        active_run(store, "grade"),
+        pytest.raises(RunActiveError, match="another run is active"),
+        active_run(store, "ingest"),
+    ):
+        pass
     with active_run(store, "ingest"):
         pass
     assert [(kind, state) for kind, state, _ in rows(store)] == [("grade", "done"), ("ingest", "done")]
@@ -76,7 +79,8 @@ def test_a_scheduled_day_runs_once_but_again_after_a_failure(store: Store) -> No
 
 def test_a_killed_run_frees_the_lock_and_is_called_killed(store: Store) -> None:
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom datetime import date\nfrom grader.store.connect import Store\n"
+        "import sys, time\nfrom pathlib import Path\nfrom datetime import date\n"
+        "from grader.store.connect import Store\n"
         "from grader.pipeline.runs import active_run\n"
         "with active_run(Store(path=Path(sys.argv[1])), 'grade', scheduled_for=date(2026, 11, 1)):\n"
         "    print('running', flush=True)\n    time.sleep(600)\n"

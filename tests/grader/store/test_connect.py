@@ -196,9 +196,10 @@ def test_a_full_disk_is_a_sentence_and_the_store_opens_afterwards(small_disk: Pa
     store = Store(path=small_disk / "gradebook.duckdb")
     with store.writing() as connection:
         connection.execute("INSERT INTO releases VALUES ('a', 'kept', now())")
-    with pytest.raises(StoreFullError, match="is full.*committed so far is safe"), store.writing() as connection:
+    with pytest.raises(StoreFullError, match=r"is full.*committed so far is safe"), store.writing() as connection:
         connection.execute(
-            "INSERT INTO releases SELECT md5(i::VARCHAR), repeat(md5((i * 7)::VARCHAR), 8), now() FROM range(100000) t(i)"
+            """INSERT INTO releases
+               SELECT md5(i::VARCHAR), repeat(md5((i * 7)::VARCHAR), 8), now() FROM range(100000) t(i)"""
         )
     with store.reading() as connection:
         assert connection.execute("SELECT release FROM releases").fetchall() == [("kept",)]

@@ -17,6 +17,7 @@ from grader.store.write import classify, counts_of, write_quarantine, write_trac
 from tests.tables import trace_table
 
 Copy = tuple[str, int]  # trace id, content hash
+A1, A2, A3, B1, C1 = ("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)
 
 
 @pytest.fixture
@@ -53,21 +54,21 @@ def stored(store: Store) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("before", "batch", "states", "after"),
     [
-        pytest.param([], [("a", 1), ("b", 1)], ["new", "new"], {"a": 1, "b": 1}, id="first copies"),
-        pytest.param([("a", 1)], [("a", 1)], ["duplicate"], {"a": 1}, id="the same again"),
-        pytest.param([("a", 1)], [("a", 2)], ["updated"], {"a": 2}, id="a changed copy replaces"),
-        pytest.param([], [("a", 1), ("a", 1)], ["new", "duplicate"], {"a": 1}, id="twice in one batch"),
-        pytest.param([], [("a", 1), ("a", 2)], ["new", "updated"], {"a": 2}, id="changed in one batch"),
-        pytest.param([], [("a", 1), ("a", 2), ("a", 1)], ["new", "updated", "duplicate"], {"a": 2}, id="back to the first"),
-        pytest.param([("a", 1)], [("a", 2), ("a", 3)], ["updated", "updated"], {"a": 3}, id="two changes on a stored one"),
-        pytest.param([("a", 1)], [("b", 1), ("a", 1), ("c", 9)], ["new", "duplicate", "new"], {"a": 1, "b": 1, "c": 9}, id="mixed"),
+        pytest.param([], [A1, B1], ["new", "new"], [A1, B1], id="first copies"),
+        pytest.param([A1], [A1], ["duplicate"], [A1], id="the same again"),
+        pytest.param([A1], [A2], ["updated"], [A2], id="a changed copy replaces"),
+        pytest.param([], [A1, A1], ["new", "duplicate"], [A1], id="twice in one batch"),
+        pytest.param([], [A1, A2], ["new", "updated"], [A2], id="changed in one batch"),
+        pytest.param([], [A1, A2, A1], ["new", "updated", "duplicate"], [A2], id="back to the first"),
+        pytest.param([A1], [A2, A3], ["updated", "updated"], [A3], id="two changes on a stored one"),
+        pytest.param([A1], [B1, A1, C1], ["new", "duplicate", "new"], [A1, B1, C1], id="mixed"),
     ],
-)  # fmt: skip
-def test_states(store: Store, before: list[Copy], batch: list[Copy], states: list[str], after: dict[str, int]) -> None:
+)
+def test_states(store: Store, before: list[Copy], batch: list[Copy], states: list[str], after: list[Copy]) -> None:
     if before:
         keep(store, before)
     assert keep(store, batch) == states
-    assert stored(store) == after
+    assert stored(store) == dict(after)
 
 
 def test_a_replaced_copy_read_again_is_a_duplicate(store: Store) -> None:
