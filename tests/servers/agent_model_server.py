@@ -206,7 +206,7 @@ def _response(step: Step, body: dict[str, Any], turn: int) -> dict[str, Any]:
         "tools": body.get("tools", []),
         "usage": {
             "input_tokens": 40,
-            "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": 12,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 52,
