@@ -124,13 +124,18 @@ def _tools(
     calls = tuple(
         ToolCall(name=span.name, arguments=span.input, output=span.output, error=span.error, span_id=span.span_id)
         for span in tree.spans
-        if span.kind == "tool"
-        and not any(above.kind == "tool" and above.name == span.name for above in tree.above(span))
+        if span.kind == "tool" and not _is_seen_twice(tree, span)
     )
     unknown_tools = conversation.unknown_tools
     if conversation.tools_unseen:
         return conversation.asked_calls, None
     return calls, sum(call.error is not None for call in calls) + len(unknown_tools)
+
+
+def _is_seen_twice(tree: SpanTree, tool: Span) -> bool:
+    """Whether the span around this one is of the same tool: another instrumentor's view of the same call."""
+    around = tree.by_id.get(tool.parent_id) if tool.parent_id is not None else None
+    return around is not None and around.kind == "tool" and around.name == tool.name
 
 
 def _guardrails_triggered(head: TraceHead, tree: SpanTree) -> int | None:

@@ -25,7 +25,6 @@ _call_values = attrgetter(*_CALL_FIELDS)
 _head_values = attrgetter(*_HEAD_FIELDS)
 _TIMES = ("started_at", "ended_at")
 _HASH_BYTES = 8
-_EMPTY: Mapping[str, object] = {}
 
 
 def traces_to_arrow(
@@ -114,8 +113,8 @@ def _preview(text: str | None) -> str | None:
 
 
 def _object(names: tuple[str, ...], values: tuple[object, ...]) -> dict[str, object]:
-    """A record without the members that say nothing: so a field that is added later changes no stored text."""
-    return {name: value for name, value in zip(names, values, strict=True) if value is not None and value != _EMPTY}
+    """A record without the members that are not known: so a field that is added later changes no stored text."""
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def _content_hash(trace: Trace, head_json: str | None, tools_json: str | None, spans_json: str | None) -> int:
