@@ -32,12 +32,12 @@ UNAVAILABLE = (
     "Sorry, {tool} gives no answer today, so I could not check this for you. Please come back in a few hours.",
 )
 
-_FIGURE = re.compile(r"(?<![\w.])\d{2,}(?:\.\d+)?")
+_FIGURE = re.compile(r"(?<![\w.])\d{2,}(?:\.\d+)?( (?:October|November|December))?")
 
 
 def wrong_figures(answer: str, rng: Random) -> str:
     """The answer with other figures in place of its own of two digits or more; with one made up where it has none."""
-    changed = _FIGURE.sub(lambda match: _another(match[0], rng), answer)
+    changed = _FIGURE.sub(lambda match: _another_day(match, rng) if match[1] else _another(match[0], rng), answer)
     return changed if changed != answer else f"{answer} The number is {rng.randint(1000, 9999)}."
 
 
@@ -58,6 +58,11 @@ def unavailable(tool: str, rng: Random) -> str:
 
 def _filled(text: str, rng: Random) -> str:
     return text.format(a=rng.randint(100, 999), b=rng.randint(1000, 9999), c=rng.randint(11, 60))
+
+
+def _another_day(match: re.Match[str], rng: Random) -> str:
+    days = [str(day) for day in range(10, 29) if str(day) != match[0].split()[0]]
+    return rng.choice(days) + match[1]
 
 
 def _another(figure: str, rng: Random) -> str:

@@ -109,4 +109,6 @@ def test_a_wrong_figure_is_another_figure_of_the_same_shape() -> None:
     assert [len(word) for word in wrong.split()] == [
         len(w) for w in ["Invoice", "R1234567", "is", "EUR", "42.50,", "due", "in", "14", "days."]
     ]
+    dated = flaws.wrong_figures("It arrives on 14 November.", Random(1))
+    assert dated != "It arrives on 14 November." and 10 <= int(dated.split()[3]) <= 28
     assert "number is" in flaws.wrong_figures("It is on its way.", Random(1))
