@@ -26,6 +26,7 @@ from grader.store.payload import read_payloads
 
 BASE_COLUMNS = ("trace_id", "content_hash", "content_captured", "session_id", "duration_ms", "num_turns")
 POOLED_DAYS = 7  # a quality estimate from few judged traces takes in the days before (STATISTICS.md section 2)
+PRICED_INPUTS = 32  # traces whose prompts tell what a call of the day costs
 INPUTS_PER_READ = 256  # traces whose texts are in memory at once while judging
 
 
@@ -116,9 +117,18 @@ class DayGrader:
             day=day,
             judge=self._sampling,
             judge_below=self.settings.rules.judge_below,
+            unit_cost_usd=self._unit_cost_usd(stored.batch),
         )
         to_ask = without_judgement(stored.batch, chosen, stored.judged)
         return RuledDay(stored=stored, ruled=ruled, chosen=chosen, to_ask=to_ask)
+
+    def _unit_cost_usd(self, batch: pa.Table) -> float | None:
+        """What a judge call of this day costs, from the first traces; None: no budget in money, or no price known."""
+        if self.judge is None or self.settings.judge.max_usd_per_day is None:
+            return None
+        costs = [self.judge.expected_cost_usd(item) for item in self._inputs(batch.slice(0, PRICED_INPUTS))]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) / len(known) if known else None
 
     def _grades(self, day: date, ruled: RuledDay, *, asked: bool) -> pa.Table:
         judged, failed = ruled.stored.judged, ruled.stored.failed
