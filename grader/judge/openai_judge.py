@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pydantic import SecretStr
 
 from grader.errors import FailureStage, SettingsError
-from grader.judge.client import Ask, CallError, ModelClient, ModelReply
+from grader.judge.client import Ask, ModelClient
 from grader.judge.contract import JudgeInput, JudgeOne, OnRateLimit, Verdict
 from grader.judge.prompt import Message, build_messages, reask, system_text
+from grader.judge.replies import CallError, ModelReply
 from grader.judge.rubric import ReplyError, Rubric, make_rubric, version_of
 from grader.records import JudgeFailure, Judgement, ToolCall
 from grader.settings import JudgeProvider, JudgeSettings

@@ -190,8 +190,8 @@ def test_attempts_bound_the_time_limits_too() -> None:
 
 
 @contextmanager
-def raw_server(reply: bytes) -> Iterator[str]:
-    """Sends `reply` to whoever connects, whatever was asked, and hangs up."""
+def raw_server(reply: bytes, heard: list[bytes] | None = None) -> Iterator[str]:
+    """Sends `reply` to whoever connects, whatever was asked, and hangs up; what was asked goes to `heard`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -201,7 +201,9 @@ def raw_server(reply: bytes) -> Iterator[str]:
                 except OSError:
                     return
                 with connection:
-                    connection.recv(65_536)
+                    request = connection.recv(65_536)
+                    if heard is not None:
+                        heard.append(request)
                     connection.sendall(reply)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -253,6 +255,24 @@ def test_the_key_never_stands_in_a_message() -> None:
         summary, _, (failure,) = run(judge_on(base_url), [trace(1)])
     assert failure.message == "HTTP 401: Bad key (the key)."
     assert KEY.get_secret_value() not in str(summary)
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[bytes] = []
+    with raw_server(_http(b"{}"), heard) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.removesuffix("/v1").replace("://", "://me:p%40ss@"))
+        monkeypatch.setenv("no_proxy", "internal.test")
+        run(judge_on("http://judge.test/v1", max_attempts=1), [trace(1)])
+    assert heard[0].startswith(b"POST http://judge.test/v1/chat/completions HTTP/1.1\r\n")
+    assert b"\r\nProxy-Authorization: Basic bWU6cEBzcw==\r\n" in heard[0]
+
+
+def test_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ModelServer() as server:
+        _, judged, _ = run(judge_on(server.base_url), [trace(1)])
+    assert len(judged) == 1
 
 
 @pytest.mark.parametrize(
