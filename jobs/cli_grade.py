@@ -6,25 +6,22 @@ import glob
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-import orjson
 import typer
 
 from grader.errors import UsageError
-from grader.pipeline.run import DaySelection, GradeRun, plan, run_grade, run_ingest
 from grader.settings import SourceFormat, SourceSettings
-from grader.status import read_status
 from grader.store.connect import Store
-from grader.store.days import known_days, latest_report
 from grader.store.export import ExportFormat, ExportWhat, export_rows
-from grader.store.read_days import report_from_json
 from jobs.console import print_json, print_note, print_result, progress_shown
-from jobs.daily import notify_of
-from jobs.report import ReportFormat, render
 from jobs.tables import grade_text, ingest_text, plan_text, status_text
 from jobs.workspace import ConfigOption, JsonOption, parsed_day, workspace
 
+if TYPE_CHECKING:
+    from grader.pipeline.run import DaySelection, GradeRun
+
+ReportFormat = Literal["md", "html", "json"]
 INGEST_KEYS = ("read", "new", "updated", "duplicate", "quarantined")
 
 
@@ -35,6 +32,8 @@ def ingest(
     as_json: JsonOption = False,
 ) -> int:
     """Read trace files into the store."""
+    from grader.pipeline.run import run_ingest
+
     sources = [SourceSettings(path=_absolute(path), format=format) for path in paths]
     with workspace(config) as settings:
         with progress_shown(as_json=as_json) as progress:
@@ -62,6 +61,9 @@ def grade(
     as_json: JsonOption = False,
 ) -> int:
     """Read the configured sources, grade, report, alert. Without a day: every day that changed."""
+    from grader.pipeline.run import plan, run_grade
+    from jobs.daily import notify_of
+
     selection = _selection(day, first, last, everything)
     with workspace(config) as settings:
         with progress_shown(as_json=as_json) as progress:
@@ -90,6 +92,10 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Print one day's report."""
+    from grader.store.days import known_days, latest_report
+    from grader.store.read_days import report_from_json
+    from jobs.report import html, markdown
+
     wanted = parsed_day("DAY", day)
     assert wanted is not None
     with workspace(config) as settings:
@@ -98,11 +104,17 @@ def report(
             days = known_days(connection) if found is None else ()
         if found is None:
             raise UsageError(f"{wanted} has no report{_days_known(days)}: run 'gradebook grade --day {wanted}'")
-        print_result(render(report_from_json(found[1]), "json" if as_json else format))
+        text = found[1]
+        if as_json or format == "json":
+            print_result(text)
+        else:
+            print_result(markdown(report_from_json(text)) if format == "md" else html(report_from_json(text)))
 
 
 def status(config: ConfigOption = None, as_json: JsonOption = False) -> int:
     """Show what is there, what waits and what failed. Ends with 1 when a sum does not add up."""
+    from grader.status import read_status
+
     with workspace(config) as settings:
         found = read_status(settings)
         if as_json:
@@ -140,7 +152,7 @@ def grade_object(run: GradeRun) -> dict[str, object]:
     """A grading run as DESIGN.md section 9 has it; `message` and `judging` tell more where something failed."""
     return {
         "run_id": run.run_id,
-        "days": [orjson.loads(render(day, "json")) for day in run.days],
+        "days": run.days,
         "ingest": _ingest_counts(run.ingest),
         "judging": run.judging,
         "message": run.message,
@@ -158,6 +170,8 @@ def _absolute(path: str) -> str:
 
 
 def _selection(day: str | None, first: str | None, last: str | None, everything: bool) -> DaySelection:
+    from grader.pipeline.run import DaySelection
+
     if sum((day is not None, first is not None or last is not None, everything)) > 1:
         raise UsageError("--day, --from/--to and --all exclude each other: give one of them")
     if day is not None:

@@ -11,7 +11,6 @@ import typer
 from grader.errors import UsageError
 from grader.settings import SETTINGS_FILE, Settings
 from jobs.console import print_note, print_result, progress_shown
-from jobs.daily import run_daily
 from jobs.schedule import ScheduledJob, run_schedule
 from jobs.serve import DEFAULT_PORT, HOST, run_app, start_app, stop_app
 from jobs.settings_text import settings_template
@@ -69,6 +68,8 @@ def up(config: ConfigOption = None, port: PortOption = DEFAULT_PORT, headless: H
 
 
 def _daily(settings: Settings) -> ScheduledJob:
+    from jobs.daily import run_daily
+
     def job(scheduled_for: date) -> None:
         print_note(f"the run of {scheduled_for} begins")
         with progress_shown() as progress:

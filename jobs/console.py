@@ -6,9 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import orjson
 from rich.console import Console
+from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -21,7 +23,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from grader.pipeline.ingest import ProgressListener, quiet
+if TYPE_CHECKING:
+    from grader.pipeline.ingest import ProgressListener
 
 BYTES_STAGE = "reading"  # counts bytes; every other stage counts traces or days
 SECONDS_BETWEEN_LINES = 5.0
@@ -57,9 +60,13 @@ def progress_shown(*, as_json: bool = False) -> Iterator[ProgressListener]:
         ) as bars:
             yield _Bars(bars)
     elif as_json:
-        yield quiet
+        yield _quiet
     else:
         yield _Lines()
+
+
+def _quiet(stage: str, done: int, total: int | None) -> None:
+    """Shows nothing."""
 
 
 class _AmountColumn(ProgressColumn):
@@ -102,4 +109,4 @@ class _Lines:
 
 
 def _amount(stage: str, number: int) -> str:
-    return f"{number / 1e6:.1f} MB" if stage == BYTES_STAGE else f"{number:,}"
+    return decimal(number) if stage == BYTES_STAGE else f"{number:,}"

@@ -1,16 +1,13 @@
-"""One day's report as text: Markdown, an HTML page that needs nothing else, or the report itself as JSON."""
+"""One day's report for people to read: Markdown, or an HTML page that needs nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.records import DayReport, Estimate
-from grader.store.days import report_json
 
-ReportFormat = Literal["md", "html", "json"]
 NOT_KNOWN = "–"
 
 COUNT_NAMES = (
@@ -31,13 +28,6 @@ class Number:
     note: str
 
 
-def render(report: DayReport, format: ReportFormat) -> str:  # noqa: A002
-    """The report as text of `format`."""
-    if format == "json":
-        return report_json(report)
-    return _markdown(report) if format == "md" else _html(report)
-
-
 def numbers(report: DayReport) -> tuple[Number, ...]:
     """The day's numbers; a number without a value is a dash, never 0."""
     return (
@@ -49,7 +39,7 @@ def numbers(report: DayReport) -> tuple[Number, ...]:
             name="Critical",
             value=NOT_KNOWN if report.pct_critical is None else f"{report.pct_critical:.1f} %",
             note=", ".join(
-                part for part in (f"{report.num_critical:,} traces", _interval(report.pct_critical_interval, 1)) if part
+                part for part in (_traces(report.num_critical), _interval(report.pct_critical_interval, 1)) if part
             ),
         ),
         Number(
@@ -69,7 +59,15 @@ def comparison(report: DayReport) -> str:
     return f"The average changed by {change.change:+.3f} against {change.previous_date}: {verdict}."
 
 
-def _markdown(report: DayReport) -> str:
+def shown(report: DayReport) -> str:
+    """How many of the critical traces the report names, in a sentence."""
+    if len(report.critical_alerts) == report.num_critical:
+        return f"{_traces(report.num_critical)}, the worst first."
+    return f"The {len(report.critical_alerts)} worst of {_traces(report.num_critical)}."
+
+
+def markdown(report: DayReport) -> str:
+    """The report as Markdown; texts of traces cannot become markup."""
     lines = [f"# Gradebook: {report.date}", "", f"Revision {report.revision}. {comparison(report)}", ""]
     lines += ["| | | |", "|---|---:|---|"]
     lines += [f"| {number.name} | {number.value} | {_cell(number.note)} |" for number in numbers(report)]
@@ -78,7 +76,7 @@ def _markdown(report: DayReport) -> str:
     lines += ["", "## Critical alerts", ""]
     if not report.critical_alerts:
         return "\n".join([*lines, "None.", ""])
-    lines += [f"The {len(report.critical_alerts)} worst of {report.num_critical:,}.", ""]
+    lines += [shown(report), ""]
     lines += ["| trace | score | reasons |", "|---|---:|---|"]
     lines += [
         f"| {_cell(alert.trace_id)} | {alert.score:.3f} | {_cell('; '.join(alert.alerts))} |"
@@ -87,16 +85,25 @@ def _markdown(report: DayReport) -> str:
     return "\n".join([*lines, ""])
 
 
-def _html(report: DayReport) -> str:
+def html(report: DayReport) -> str:
+    """The report as one HTML page that loads nothing."""
     environment = Environment(loader=PackageLoader("jobs"), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("report.html.j2").render(
-        report=report, numbers=numbers(report), comparison=comparison(report), counts=_counts(report)
+        report=report,
+        numbers=numbers(report),
+        comparison=comparison(report),
+        counts=_counts(report),
+        shown=shown(report),
     )
 
 
 def _counts(report: DayReport) -> list[tuple[str, int]]:
     counts = asdict(report.counts)
     return [(name, counts[state]) for state, name in COUNT_NAMES]
+
+
+def _traces(count: int) -> str:
+    return "1 trace" if count == 1 else f"{count:,} traces"
 
 
 def _score(value: float | None) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from grader.pipeline.run import GradeRun, IngestRun, PlannedDay
 from grader.records import IngestCounts, StateCounts
-from grader.status import StatusReport
-from jobs.report import NOT_KNOWN
 
+if TYPE_CHECKING:
+    from grader.pipeline.run import GradeRun, IngestRun, PlannedDay
+    from grader.status import StatusReport
+
+NOT_KNOWN = "–"
 MIN_WIDTH = 120  # a pipe has no width: wide enough that no column is cut
 
 
