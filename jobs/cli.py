@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from grader.errors import GradebookError
+from jobs.cli_demo import demo
 from jobs.cli_grade import export, grade, ingest, report, status
 from jobs.cli_serve import dashboard, init, schedule, up
 from jobs.console import print_note
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (init, ingest, grade, report, status, export, schedule, dashboard, up):
+for command in (demo, init, ingest, grade, report, status, export, schedule, dashboard, up):
     app.command()(command)
 
 
