@@ -100,15 +100,19 @@ class ModelClient:
         endpoint = self._endpoint = self._endpoint or _endpoint_of(self._settings, self._api_key)
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._settings.concurrency, ssl=endpoint.tls),
-            headers=endpoint.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             # no limits of the transport: they are per read, and a server that trickles would pass them all
             timeout=aiohttp.ClientTimeout(total=None),
         ) as session:
 
             async def post(body: bytes) -> bytes:
+                # the headers are not the session's: aiohttp would send those, the key among them, to the proxy too
                 request = session.post(
-                    endpoint.url, data=body, proxy=endpoint.proxy, proxy_headers=endpoint.proxy_headers
+                    endpoint.url,
+                    data=body,
+                    headers=endpoint.headers,
+                    proxy=endpoint.proxy,
+                    proxy_headers=endpoint.proxy_headers,
                 )
                 async with request as response:
                     content = await response.read()

@@ -257,14 +257,25 @@ def test_the_key_never_stands_in_a_message() -> None:
     assert KEY.get_secret_value() not in str(summary)
 
 
-def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "request_line"),
+    [
+        ("http", b"POST http://judge.test/v1/chat/completions HTTP/1.1\r\n"),
+        ("https", b"CONNECT judge.test:443 HTTP/1.1\r\n"),
+    ],
+)
+def test_a_proxy_of_the_environment_is_used_and_is_not_told_the_key(
+    scheme: str, request_line: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[bytes] = []
     with raw_server(_http(b"{}"), heard) as proxy:
-        monkeypatch.setenv("http_proxy", proxy.removesuffix("/v1").replace("://", "://me:p%40ss@"))
+        monkeypatch.setenv(f"{scheme}_proxy", proxy.removesuffix("/v1").replace("://", "://me:p%40ss@"))
         monkeypatch.setenv("no_proxy", "internal.test")
-        run(judge_on("http://judge.test/v1", max_attempts=1), [trace(1)])
-    assert heard[0].startswith(b"POST http://judge.test/v1/chat/completions HTTP/1.1\r\n")
+        run(judge_on(f"{scheme}://judge.test/v1", max_attempts=1), [trace(1)])
+    assert heard[0].startswith(request_line)
     assert b"\r\nProxy-Authorization: Basic bWU6cEBzcw==\r\n" in heard[0]
+    # over plain HTTP a proxy passes on the request that holds the key; through a tunnel it must not see it
+    assert heard[0].count(KEY.get_secret_value().encode()) == (1 if scheme == "http" else 0)
 
 
 def test_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
