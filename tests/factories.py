@@ -25,7 +25,7 @@ from grader.arrow import PREVIEW_CHARS, TRACE_SCHEMA
 from grader.readers.columns import spans_from_json
 from grader.records import CriticalAlert, DayReport, DayToDay, Estimate, QuarantinedLine, Span, StateCounts, ToolCall
 from grader.store.connect import Store
-from grader.store.days import report_json, write_grades, write_report
+from grader.store.grades import write_day
 from grader.store.write import classify, write_quarantine, write_traces
 
 FIRST_DAY = date(2026, 3, 1)
@@ -80,15 +80,28 @@ EMPTY = Kind(name="empty", rule_milli=500, answer="", state="judged", marks=(1, 
 BAD = (
     EMPTY,
     Kind(
-        name="broken", rule_milli=0, duration_ms=31_000.0, num_turns=22, tool_errors=3, answer=None,
-        state="judge_failed", **LOW,
+        name="broken",
+        rule_milli=0,
+        duration_ms=31_000.0,
+        num_turns=22,
+        tool_errors=3,
+        answer=None,
+        state="judge_failed",
+        **LOW,
     ),
     Kind(name="pending", rule_milli=400, tool_errors=1, answer="", state="judge_pending", **LOW),
     Kind(
-        name="no-content", rule_milli=500, duration_ms=15_000.0, num_turns=16, answer=None, captured=False,
-        state="not_judgeable", stratum=0, probability=None,
+        name="no-content",
+        rule_milli=500,
+        duration_ms=15_000.0,
+        num_turns=16,
+        answer=None,
+        captured=False,
+        state="not_judgeable",
+        stratum=0,
+        probability=None,
     ),
-)  # fmt: skip
+)
 
 AGENTS = ("support", "shop", "research", None)
 QUESTIONS = (
@@ -121,12 +134,24 @@ def known_history(folder: Path, *, hostile: bool = False, huge: bool = False) ->
     write_quarantine(
         store,
         [
-            QuarantinedLine(reader="flat", path="traces/2026-03-09.jsonl", line=17, reason="no JSON: unexpected end", excerpt='{"trace_id": "x'),
-            QuarantinedLine(reader="flat", path="traces/2026-03-10.jsonl", line=3, reason="'trace_id' is missing", excerpt='{"agent": "shop"}'),
+            QuarantinedLine(
+                reader="flat",
+                path="traces/2026-03-09.jsonl",
+                line=17,
+                reason="no JSON: unexpected end",
+                excerpt='{"trace_id": "x',
+            ),
+            QuarantinedLine(
+                reader="flat",
+                path="traces/2026-03-10.jsonl",
+                line=3,
+                reason="'trace_id' is missing",
+                excerpt='{"agent": "shop"}',
+            ),
         ],
         paths=["traces/2026-03-09.jsonl", "traces/2026-03-10.jsonl"],
         run_id="run-1",
-    )  # fmt: skip
+    )
     return store
 
 
@@ -170,28 +195,54 @@ def _trace(day: date, number: int, kind: Kind) -> dict[str, Any]:
     tools = _tools(kind)
     spans = _spans(kind, started, tools)
     return {
-        "trace_id": trace_id(day, number, kind), "day": day, "name": "chat", "session_id": f"{day:%m%d}-s{number // 2}",
-        "agent": AGENTS[number % len(AGENTS)], "release": release_of(day), "model": "gpt-4.1-mini",
+        "trace_id": trace_id(day, number, kind),
+        "day": day,
+        "name": "chat",
+        "session_id": f"{day:%m%d}-s{number // 2}",
+        "agent": AGENTS[number % len(AGENTS)],
+        "release": release_of(day),
+        "model": "gpt-4.1-mini",
         "started_at": started,
         "ended_at": started + timedelta(milliseconds=kind.duration_ms) if kind.duration_ms is not None else None,
-        "duration_ms": kind.duration_ms, "status": "failed" if kind.name == "broken" else "completed",
-        "num_turns": kind.num_turns, "tool_errors": kind.tool_errors, "guardrails_triggered": kind.guardrails,
-        "content_captured": kind.captured, "answer_chars": len(answer or "") if kind.captured else None,
-        "user_preview": question, "answer_preview": (answer or None) and answer[:PREVIEW_CHARS],
-        "tool_names": [tool.name for tool in tools], "input_tokens": 1200, "output_tokens": 180, "cost_usd": 0.0042,
-        "tags": [("channel", "web")], "num_spans": len(spans), "notes": [] if kind.captured else ["no_content"],
-        "content_hash": number + 1, "source_reader": "flat", "source_path": f"traces/{day}.jsonl",
-        "source_line": number + 1, "head": None, "user_message": question, "final_output": answer,
-        "tools_called": _json(tools), "spans": _json(spans) if spans else None,
-    }  # fmt: skip
+        "duration_ms": kind.duration_ms,
+        "status": "failed" if kind.name == "broken" else "completed",
+        "num_turns": kind.num_turns,
+        "tool_errors": kind.tool_errors,
+        "guardrails_triggered": kind.guardrails,
+        "content_captured": kind.captured,
+        "answer_chars": len(answer or "") if kind.captured else None,
+        "user_preview": question,
+        "answer_preview": (answer or None) and answer[:PREVIEW_CHARS],
+        "tool_names": [tool.name for tool in tools],
+        "input_tokens": 1200,
+        "output_tokens": 180,
+        "cost_usd": 0.0042,
+        "tags": [("channel", "web")],
+        "num_spans": len(spans),
+        "notes": [] if kind.captured else ["no_content"],
+        "content_hash": number + 1,
+        "source_reader": "flat",
+        "source_path": f"traces/{day}.jsonl",
+        "source_line": number + 1,
+        "head": None,
+        "user_message": question,
+        "final_output": answer,
+        "tools_called": _json(tools),
+        "spans": _json(spans) if spans else None,
+    }
 
 
 def _tools(kind: Kind) -> list[ToolCall]:
     good = ToolCall(name="find_order", arguments='{"order_id": 4711}', output='{"status": "sent"}', span_id="s2")
     failed = [
-        ToolCall(name="track_parcel", arguments='{"parcel": "CH-1"}', error="TimeoutError: carrier did not answer", span_id=f"s{3 + i}")
+        ToolCall(
+            name="track_parcel",
+            arguments='{"parcel": "CH-1"}',
+            error="TimeoutError: carrier did not answer",
+            span_id=f"s{3 + i}",
+        )
         for i in range(kind.tool_errors)
-    ]  # fmt: skip
+    ]
     return [good, *failed]
 
 
@@ -202,18 +253,31 @@ def _spans(kind: Kind, started: datetime, tools: list[ToolCall]) -> list[Span]:
     spans = [
         Span(span_id="s0", kind="agent", name="chat", started_at=started, ended_at=started + step * (len(tools) + 1)),
         Span(
-            span_id="s1", parent_id="s0", kind="model", name="gpt-4.1-mini", model="gpt-4.1-mini", started_at=started,
-            ended_at=started + step, input=orjson.dumps([{"role": "user", "content": "Hello"}]).decode(),
+            span_id="s1",
+            parent_id="s0",
+            kind="model",
+            name="gpt-4.1-mini",
+            model="gpt-4.1-mini",
+            started_at=started,
+            ended_at=started + step,
+            input=orjson.dumps([{"role": "user", "content": "Hello"}]).decode(),
             output="I look that up.",
         ),
-    ]  # fmt: skip
+    ]
     for number, tool in enumerate(tools, start=1):
         spans.append(
             Span(
-                span_id=tool.span_id or "", parent_id="s0", kind="tool", name=tool.name, started_at=started + step * number,
-                ended_at=started + step * (number + 1), input=tool.arguments, output=tool.output, error=tool.error,
+                span_id=tool.span_id or "",
+                parent_id="s0",
+                kind="tool",
+                name=tool.name,
+                started_at=started + step * number,
+                ended_at=started + step * (number + 1),
+                input=tool.arguments,
+                output=tool.output,
+                error=tool.error,
             )
-        )  # fmt: skip
+        )
     return spans
 
 
@@ -223,27 +287,43 @@ def _with_hostile_text(trace: dict[str, Any]) -> dict[str, Any]:
         replace(span, name=HOSTILE, input=HOSTILE, output=HOSTILE) for span in spans_from_json(trace["spans"] or "[]")
     ]
     return {
-        **trace, "user_message": HOSTILE, "final_output": HOSTILE, "user_preview": HOSTILE, "answer_preview": HOSTILE,
-        "name": HOSTILE, "agent": HOSTILE, "release": HOSTILE, "model": HOSTILE, "session_id": HOSTILE,
-        "tags": [(HOSTILE, HOSTILE)], "tools_called": _json([tool]),
+        **trace,
+        "user_message": HOSTILE,
+        "final_output": HOSTILE,
+        "user_preview": HOSTILE,
+        "answer_preview": HOSTILE,
+        "name": HOSTILE,
+        "agent": HOSTILE,
+        "release": HOSTILE,
+        "model": HOSTILE,
+        "session_id": HOSTILE,
+        "tags": [(HOSTILE, HOSTILE)],
+        "tools_called": _json([tool]),
         "spans": _json(spans) if spans else None,
-    }  # fmt: skip
+    }
 
 
 def _with_huge_payload(trace: dict[str, Any]) -> dict[str, Any]:
     started: datetime = trace["started_at"]
     spans = [
         Span(
-            span_id=f"s{n}", parent_id=None if n == 0 else f"s{(n - 1) // 4}", kind="tool" if n % 3 else "model", name=f"step {n}",
-            started_at=started + timedelta(milliseconds=6 * n), ended_at=started + timedelta(milliseconds=6 * n + 40 + n % 90),
+            span_id=f"s{n}",
+            parent_id=None if n == 0 else f"s{(n - 1) // 4}",
+            kind="tool" if n % 3 else "model",
+            name=f"step {n}",
+            started_at=started + timedelta(milliseconds=6 * n),
+            ended_at=started + timedelta(milliseconds=6 * n + 40 + n % 90),
             error="ValueError: no such page" if n == 1999 else None,
         )
         for n in range(2000)
-    ]  # fmt: skip
+    ]
     return {
-        **trace, "final_output": "word " * 1_000_000, "answer_chars": 5_000_000, "num_spans": len(spans),
+        **trace,
+        "final_output": "word " * 1_000_000,
+        "answer_chars": 5_000_000,
+        "num_spans": len(spans),
         "spans": _json(spans),
-    }  # fmt: skip
+    }
 
 
 def _json(records: list[Any]) -> str:
@@ -286,23 +366,43 @@ def _grades(day: date, kinds: tuple[Kind, ...]) -> pa.Table:
     )
     schema = pa.schema(
         [
-            ("trace_id", pa.string()), ("day", pa.date32()), ("content_hash", pa.uint64()), ("rules_version", pa.string()),
-            ("rule_score_milli", pa.int16()), ("outcomes", pa.list_(outcome)), ("alerts", pa.list_(pa.string())),
-            ("state", pa.string()), ("judge_version", pa.string()), ("judge_score", pa.float64()),
-            ("final_score", pa.float64()), ("critical", pa.bool_()), ("selected_because", pa.string()),
-            ("inclusion_probability", pa.float64()), ("stratum", pa.int8()),
+            ("trace_id", pa.string()),
+            ("day", pa.date32()),
+            ("content_hash", pa.uint64()),
+            ("rules_version", pa.string()),
+            ("rule_score_milli", pa.int16()),
+            ("outcomes", pa.list_(outcome)),
+            ("alerts", pa.list_(pa.string())),
+            ("state", pa.string()),
+            ("judge_version", pa.string()),
+            ("judge_score", pa.float64()),
+            ("final_score", pa.float64()),
+            ("critical", pa.bool_()),
+            ("selected_because", pa.string()),
+            ("inclusion_probability", pa.float64()),
+            ("stratum", pa.int8()),
         ]
-    )  # fmt: skip
+    )
     rows = [
         {
-            "trace_id": trace_id(day, number, kind), "day": day, "content_hash": number + 1, "rules_version": RULES_VERSION,
-            "rule_score_milli": kind.rule_milli, "outcomes": _outcomes(kind), "alerts": _alerts(kind), "state": kind.state,
-            "judge_version": JUDGE_VERSION, "judge_score": kind.score if kind.marks else None, "final_score": kind.score,
-            "critical": kind.score < 0.5, "selected_because": kind.because, "inclusion_probability": kind.probability,
+            "trace_id": trace_id(day, number, kind),
+            "day": day,
+            "content_hash": number + 1,
+            "rules_version": RULES_VERSION,
+            "rule_score_milli": kind.rule_milli,
+            "outcomes": _outcomes(kind),
+            "alerts": _alerts(kind),
+            "state": kind.state,
+            "judge_version": JUDGE_VERSION,
+            "judge_score": kind.score if kind.marks else None,
+            "final_score": kind.score,
+            "critical": kind.score < 0.5,
+            "selected_because": kind.because,
+            "inclusion_probability": kind.probability,
             "stratum": kind.stratum,
         }
         for number, kind in enumerate(kinds)
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=schema)
 
 
@@ -318,32 +418,57 @@ def _report(day: date, previous: tuple[date, float] | None) -> DayReport:
     quality = sum(kind.score for kind in judged) / len(judged) if judged else None
     spread = 0.09
     return DayReport(
-        date=day, revision=1, num_traces=n, avg_score=average,
-        median_score=float(np.median(scores)) if n else None, min_score=float(scores.min()) if n else None,
-        p10_score=float(np.quantile(scores, 0.1)) if n else None, pct_critical=100 * k / n if n else None,
+        date=day,
+        revision=1,
+        num_traces=n,
+        avg_score=average,
+        median_score=float(np.median(scores)) if n else None,
+        min_score=float(scores.min()) if n else None,
+        p10_score=float(np.quantile(scores, 0.1)) if n else None,
+        pct_critical=100 * k / n if n else None,
         critical_alerts=tuple(
-            CriticalAlert(trace_id=found, score=score, alerts=alerts) for score, found, alerts in worst[:10] if score < 0.5
+            CriticalAlert(trace_id=found, score=score, alerts=alerts)
+            for score, found, alerts in worst[:10]
+            if score < 0.5
         ),
-        num_critical=k, counts=StateCounts(**Counter(kind.state for kind in kinds)),
+        num_critical=k,
+        counts=StateCounts(**Counter(kind.state for kind in kinds)),
         regression=DayToDay(
-            previous_date=previous[0] if previous else None, previous_avg_score=previous[1] if previous else None,
-            change=change, limit=0.1, flagged=change is not None and change < -0.1,
+            previous_date=previous[0] if previous else None,
+            previous_avg_score=previous[1] if previous else None,
+            change=change,
+            limit=0.1,
+            flagged=change is not None and change < -0.1,
         ),
         avg_score_interval=Estimate(
-            value=average, low=average - 0.05 if average else None, high=min(1.0, average + 0.05) if average else None,
-            n=n, n_missing=0, method="mean, clustered by session",
+            value=average,
+            low=average - 0.05 if average else None,
+            high=min(1.0, average + 0.05) if average else None,
+            n=n,
+            n_missing=0,
+            method="mean, clustered by session",
         ),
         pct_critical_interval=Estimate(
-            value=100 * k / n if n else None, low=100 * low if n else None, high=100 * high if n else None,
-            n=n, n_missing=0, method="Wilson",
+            value=100 * k / n if n else None,
+            low=100 * low if n else None,
+            high=100 * high if n else None,
+            n=n,
+            n_missing=0,
+            method="Wilson",
         ),
         quality=Estimate(
-            value=quality, low=quality - spread if quality else None, high=quality + spread if quality else None,
-            n=len(judged), n_missing=sum(kind.state == "judge_failed" for kind in kinds_of(day)), method="stratified mean",
+            value=quality,
+            low=quality - spread if quality else None,
+            high=quality + spread if quality else None,
+            n=len(judged),
+            n_missing=sum(kind.state == "judge_failed" for kind in kinds_of(day)),
+            method="stratified mean",
             note=None if judged else "no trace was judged",
         ),
-        rules_version=RULES_VERSION, judge_version=JUDGE_VERSION, judge_provider="offline",
-    )  # fmt: skip
+        rules_version=RULES_VERSION,
+        judge_version=JUDGE_VERSION,
+        judge_provider="offline",
+    )
 
 
 def _write_day(
@@ -355,9 +480,8 @@ def _write_day(
         with store.reading() as connection:
             classified = classify(connection, table)
         write_traces(store, table, classified, run_id="run-1")
-    write_grades(store, day, grades)
     report = _report(day, previous)
-    write_report(store, report, report_json(report), run_id="run-1")
+    write_day(store, day, grades, report, run_id="run-1")
     _write_judgements(store, day, kinds)
     return (day, report.avg_score) if report.avg_score is not None else previous
 
@@ -369,15 +493,22 @@ def _write_judgements(store: Store, day: date, kinds: tuple[Kind, ...]) -> None:
             if kind.marks:
                 relevance, accuracy, tone = kind.marks
                 connection.execute(
-                    """INSERT INTO judgements VALUES ($id, $hash, $version, 'offline', 'word-overlap', MAP {'relevance': $r,
-                       'accuracy': $a, 'tone': $t}, $score, $issues, $suggestions, 900, 120, NULL, 12.0, $at, 'run-1')""",
+                    """INSERT INTO judgements VALUES ($id, $hash, $version, 'offline', 'word-overlap',
+                       MAP {'relevance': $r, 'accuracy': $a, 'tone': $t},
+                       $score, $issues, $suggestions, 900, 120, NULL, 12.0, $at, 'run-1')""",
                     {
-                        "id": trace_id(day, number, kind), "hash": number + 1, "version": JUDGE_VERSION, "r": relevance,
-                        "a": accuracy, "t": tone, "score": kind.score, "at": at,
+                        "id": trace_id(day, number, kind),
+                        "hash": number + 1,
+                        "version": JUDGE_VERSION,
+                        "r": relevance,
+                        "a": accuracy,
+                        "t": tone,
+                        "score": kind.score,
+                        "at": at,
                         "issues": [] if kind.score > 0.9 else ["The answer does not say where the order is."],
                         "suggestions": [] if kind.score > 0.9 else ["Give the parcel's last known place and the date."],
                     },
-                )  # fmt: skip
+                )
             if kind.state == "judge_failed":
                 connection.execute(
                     "INSERT INTO judge_failures VALUES (?, ?, ?, 'timeout', 'no reply within 60 s', 4, ?, 'run-1')",

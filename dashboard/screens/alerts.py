@@ -27,7 +27,7 @@ def main() -> None:
     wanted = view.wanted
     show_counts(view)
     num_days = (wanted.last - wanted.first).days + 1
-    page.section("Critical traces", f"{views.summary(found, num_days)}. Click a row to open its trace.")
+    page.section("Critical traces", f"{views.summary(found, num_days)}. Tick a row to open its trace.")
     picked = page.picked_row(
         views.table(found.rows), key="alerts", columns=column_formats(), alt="Critical traces, newest day first"
     )

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard import data, text
+from dashboard import data, state, text
 from dashboard.charts import trace as charts
 from dashboard.views import numbers
 from dashboard.views import trace as views
@@ -87,12 +87,14 @@ def show_neighbours(view: View, place: Place) -> None:
         ("Previous", ":material/chevron_left:", place.previous),
         ("Next", ":material/chevron_right:", place.next),
     ):
-        st.page_link(
-            "screens/trace.py",
-            label=label,
+        # A page link to the page that is open changes the page and not the address (Streamlit 1.67).
+        st.button(
+            label,
             icon=icon,
+            type="tertiary",
             disabled=trace_id is None,
-            query_params=trace_query(view, trace_id or ""),
+            on_click=state.show,
+            args=(trace_query(view, trace_id or ""),),
         )
         if label == "Previous":
             st.caption(f"{place.position:,} of {place.num_matching:,}", width="content")
@@ -200,12 +202,13 @@ def show_why_not_judged(detail: TraceDetail, grade: TraceGrade) -> None:
 
 def show_facts(detail: TraceDetail) -> None:
     st.subheader("Circumstances", anchor=False)
-    facts = views.facts(detail, data.workspace().zone)
+    workspace = data.workspace()
+    facts = views.facts(detail, workspace.zone, workspace.settings.root)
     st.dataframe(
         {"What": list(facts), "Value": list(facts.values())},
         hide_index=True,
         height="content",
-        column_config={"What": st.column_config.TextColumn(width=110)},
+        column_config={"What": st.column_config.TextColumn(width=90), "Value": st.column_config.TextColumn(width=310)},
         alt="Circumstances of the trace",
     )
 

@@ -21,7 +21,9 @@ def main() -> None:
         st.info(text.no_match(view.num_filters), icon=":material/search_off:")
         return
     with st.container(key="list_head", horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(f"{worst.summary(found)}. Click a row to open its trace, a column's head to sort.", width="content")
+        st.caption(
+            f"{worst.summary(found)}. Tick a row to open its trace; click a column's head to sort.", width="content"
+        )
         st.space("stretch")
         filters.order_controls(view)
     columns = worst.table(found.rows, data.workspace().zone)

@@ -9,7 +9,7 @@ from typing import Literal
 from dashboard import text
 from dashboard.views import numbers
 from dashboard.views.days import Day, newest_two
-from grader.records import StateCounts
+from grader.records import Estimate, StateCounts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +20,7 @@ class Kpi:
     value: str
     delta: str | None  # against the day before
     rising_is: Literal["good", "bad", "neutral"]
+    may_be_noise: bool = False  # the day before lies within the interval of this one
     notes: tuple[str, ...]  # what the figure rests on, a line each
     help: str
 
@@ -60,6 +61,12 @@ def _change(value: float | None, before: float | None) -> float | None:
     return value - before
 
 
+def _may_be_noise(interval: Estimate | None, before: float | None) -> bool:
+    if interval is None or interval.low is None or interval.high is None or before is None:
+        return False
+    return interval.low <= before <= interval.high
+
+
 def _lines(*parts: str | None) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
@@ -70,6 +77,7 @@ def _average_kpi(newest: Day, before: Day | None) -> Kpi:
         value=numbers.score(newest.avg_score),
         delta=numbers.signed(_change(newest.avg_score, before.avg_score if before else None)),
         rising_is="good",
+        may_be_noise=_may_be_noise(newest.avg_interval, before.avg_score if before else None),
         notes=_lines(
             numbers.counted(newest.num_traces, "trace"),
             numbers.interval(newest.avg_interval) if newest.avg_interval else None,
@@ -87,6 +95,7 @@ def _quality_kpi(newest: Day, before: Day | None) -> Kpi:
         value=numbers.score(quality.value if quality else None),
         delta=numbers.signed(_change(quality.value, former.value)) if quality and former else None,
         rising_is="good",
+        may_be_noise=_may_be_noise(quality, former.value if former else None),
         notes=_quality_notes(newest),
         help=f"{text.HELP_QUALITY}\n\n{reason[:1].upper()}{reason[1:]}." if reason else text.HELP_QUALITY,
     )
@@ -112,6 +121,7 @@ def _critical_kpi(newest: Day, before: Day | None) -> Kpi:
         value=numbers.percent(share),
         delta=None if change is None else f"{numbers.signed(change, 1)} pp",
         rising_is="bad",
+        may_be_noise=_may_be_noise(newest.critical, former),
         notes=_lines(
             f"{newest.num_critical:,} of {newest.num_traces:,}",
             numbers.interval(newest.critical, as_percent=True) if newest.critical else None,
@@ -126,7 +136,7 @@ def _median_kpi(newest: Day, before: Day | None) -> Kpi:
         value=numbers.score(newest.median_score),
         delta=numbers.signed(_change(newest.median_score, before.median_score if before else None)),
         rising_is="good",
-        notes=("Worst tenth under", numbers.score(newest.p10_score)),
+        notes=(f"Worst tenth under {numbers.score(newest.p10_score)}",),
         help=text.HELP_MEDIAN,
     )
 

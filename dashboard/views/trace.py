@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from pathlib import Path
 from typing import Any, Literal
 
 import orjson
@@ -128,8 +129,8 @@ def step_table(found: Sequence[Step]) -> dict[str, list[str]]:
     }
 
 
-def facts(detail: TraceDetail, zone: tzinfo) -> dict[str, str]:
-    """The circumstances of the trace, as label → plain text."""
+def facts(detail: TraceDetail, zone: tzinfo, root: Path) -> dict[str, str]:
+    """The circumstances of the trace, as label → plain text. A file below `root` is named from there."""
     found = {
         "Started": numbers.moment(detail.started_at, zone),
         "Agent": detail.agent or numbers.UNKNOWN,
@@ -140,10 +141,14 @@ def facts(detail: TraceDetail, zone: tzinfo) -> dict[str, str]:
         "Run ended": text.STATUS_LABELS[detail.status],
         "Tokens": numbers.tokens(detail.input_tokens, detail.output_tokens),
         "Spans": numbers.count(detail.num_spans),
-        "Read from": f"{detail.source.path}, line {detail.source.line:,} ({detail.source.reader})",
+        "Read from": f"{_relative(detail.source.path, root)}, line {detail.source.line:,} ({detail.source.reader})",
         **{f"Tag {key}": value for key, value in sorted(detail.tags.items())},
     }
     return {label: numbers.shortened(value, 300) for label, value in found.items()}
+
+
+def _relative(path: str, root: Path) -> str:
+    return str(Path(path).relative_to(root)) if Path(path).is_relative_to(root) else path
 
 
 def conversation(content: Content) -> tuple[Turn, ...]:

@@ -10,6 +10,7 @@ from dashboard.views import numbers
 from grader.store.read_traces import TraceList, TraceRow
 
 PREVIEW_CHARS = 160
+EMPTY = "(empty)"
 
 
 def table(rows: Sequence[TraceRow], zone: tzinfo) -> dict[str, list[object]]:
@@ -52,4 +53,6 @@ def _grade(row: TraceRow) -> str:
 
 
 def _preview(value: str | None) -> str | None:
-    return None if value is None else numbers.shortened(value, PREVIEW_CHARS)
+    if value is None:
+        return None
+    return numbers.shortened(value, PREVIEW_CHARS) or EMPTY

@@ -22,6 +22,8 @@ ASSETS = Path(__file__).parents[1] / "assets"
 LOGO = ASSETS / "logo.svg"
 ICON = ASSETS / "icon.svg"
 STYLE = ASSETS / "style.html"
+TALLEST_WHOLE_TABLE = 30  # rows; a longer table scrolls
+TABLE_HEIGHT = 900
 CHART_CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False}
 
 
@@ -111,28 +113,28 @@ def kpi_cards(kpis: Sequence[Kpi]) -> None:
                     kpi.label,
                     kpi.value,
                     kpi.delta.replace(numbers.MINUS, "-") if kpi.delta else None,
-                    delta_color=colours[kpi.rising_is],  # type: ignore[arg-type]
+                    delta_description="within the interval" if kpi.may_be_noise else None,
+                    delta_color="off" if kpi.may_be_noise else colours[kpi.rising_is],  # type: ignore[arg-type]
                     help=kpi.help,
                 )
                 st.caption("  \n".join(kpi.notes))
 
 
 def picked_row(rows: Mapping[str, Sequence[object]], *, key: str, columns: Mapping[str, Any], alt: str) -> int | None:
-    """A table in which a click on a row picks it; its index in `rows`, or None. Cells are plain text."""
+    """A table in which one row can be ticked; its index in `rows`, or None. Cells are plain text."""
     picked = st.dataframe(
         dict(rows),
         key=key,
         hide_index=True,
         column_config=dict(columns),
         on_select="rerun",
-        selection_mode=("single-row", "single-cell"),
+        selection_mode="single-row",  # with single-cell too, a click on a head sorts and picks
         placeholder=numbers.UNKNOWN,
+        height="content" if len(next(iter(rows.values()))) <= TALLEST_WHOLE_TABLE else TABLE_HEIGHT,
         alt=alt,
     )
-    selection = picked["selection"]
-    if selection["rows"]:
-        return int(selection["rows"][0])
-    return int(selection["cells"][0][0]) if selection["cells"] else None
+    selected = picked["selection"]["rows"]
+    return int(selected[0]) if selected else None
 
 
 def open_trace(view: View, trace_id: str) -> None:
