@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from grader.records import DayReport
-from grader.store.days import report_json
+from grader.store.grades import report_json
 
 TIMEOUT_SECONDS = 60.0
 

@@ -17,8 +17,8 @@ import pytest
 
 from grader.records import JudgeFailure, Judgement, QuarantinedLine
 from grader.store.connect import Store
-from grader.store.days import write_grades, write_report
 from grader.store.export import ExportFormat, ExportWhat, export_rows
+from grader.store.grades import write_day
 from grader.store.judging import write_results
 from grader.store.write import classify, write_quarantine, write_traces
 from tests.jobs.reports import a_report, an_empty_report
@@ -56,10 +56,9 @@ def store(tmp_path: Path) -> Store:
         with store.reading() as connection:
             classified = classify(connection, batch)
         write_traces(store, batch, classified, run_id="run")
-    write_grades(store, DAY, pa.Table.from_pylist([GRADE]))
     write_results(store, [JUDGEMENT], run_id="run")
-    write_report(store, an_empty_report(), orjson.dumps(an_empty_report()).decode(), run_id="run")
-    write_report(store, a_report(), orjson.dumps(a_report()).decode(), run_id="run")
+    for report in (an_empty_report(), a_report()):
+        write_day(store, DAY, pa.Table.from_pylist([GRADE]), report, run_id="run")
     line = QuarantinedLine(reader="flat", path="x.jsonl", line=3, reason="no JSON", excerpt=HOSTILE)
     write_quarantine(store, [line], paths=["x.jsonl"], run_id="run")
     return store
