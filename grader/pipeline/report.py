@@ -55,7 +55,10 @@ def day_report(
             previous_date=previous.date if previous else None,
             limit=settings.regression.day_to_day_limit,
         ),
-        avg_score_interval=clustered_mean(grades.column("final_score").to_numpy(), sessions),
+        # the interval's own mean may differ in the last bit; one number is shown in both places
+        avg_score_interval=replace(
+            clustered_mean(grades.column("final_score").to_numpy(), sessions), value=summary.avg_score
+        ),
         pct_critical_interval=_per_cent(wilson(summary.num_critical, summary.num_traces)),
         quality=_quality(grades, earlier=earlier, judged=judge_version is not None),
         rules_version=rules_version,
