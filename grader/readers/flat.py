@@ -35,6 +35,7 @@ from grader.readers.json_text import decode_line, encode
 from grader.records import QuarantinedLine
 
 EXCERPT_CHARS = 300
+GROUP_BYTES = 64 << 20
 _SCAN_ROWS = 8192  # DuckDB scans one Arrow batch with one thread
 _SNIFF_LINES = 20
 _ONLY_FLAT = frozenset(
@@ -59,8 +60,16 @@ class FlatReader:
 
         Raises ValueError for a `zone` that is neither an IANA time zone nor UTC.
         """
-        lines = lines_of(chunks)
         statement = flat_statement("lines", _zone_name(zone))
+        parts = [self._read(group, statement) for group in _groups(chunks)]
+        return RecordBatch(
+            traces=pa.concat_tables(part.traces for part in parts),
+            num_lines=sum(part.num_lines for part in parts),
+            quarantined=tuple(line for part in parts for line in part.quarantined),
+        )
+
+    def _read(self, chunks: Sequence[Chunk], statement: str) -> RecordBatch:
+        lines = lines_of(chunks)
         reasons = dict(lines.not_utf8)
         with TABLE_ENGINES.connection() as connection:
             parsed = _run(connection, statement, lines.table)
@@ -76,6 +85,19 @@ class FlatReader:
             num_lines=lines.count,
             quarantined=tuple(_quarantined(self.name, lines, row, reasons[row]) for row in sorted(reasons)),
         )
+
+
+def _groups(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """Chunks in portions of about GROUP_BYTES, at least one portion: what is parsed at one go is in memory twice."""
+    groups: list[list[Chunk]] = [[]]
+    size = 0
+    for chunk in chunks:
+        if groups[-1] and size + len(chunk.data) > GROUP_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(chunk)
+        size += len(chunk.data)
+    return groups
 
 
 def _run(connection: duckdb.DuckDBPyConnection, statement: str, lines: pa.Table) -> pa.Table:

@@ -6,7 +6,7 @@ Only one run is active at a time (pipeline.py holds the run lock), so what `clas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grader.arrow import NARROW_COLUMNS
+from grader.engine import TABLE_ENGINES
 from grader.records import IngestCounts, QuarantinedLine
 from grader.store.connect import Store
 from grader.store.payload import write_payload
@@ -34,6 +35,17 @@ FROM numbered i
 LEFT JOIN traces t ON t.trace_id = i.trace_id
 LEFT JOIN superseded s ON s.trace_id = i.trace_id AND s.content_hash = i.content_hash
 ORDER BY i.row
+"""
+
+_COUNT_BY_PATH = """
+WITH per_trace AS (
+    SELECT source_path, count(*) FILTER (state = 'new') AS new, count(*) FILTER (state = 'updated') AS updated,
+           count(*) FILTER (state = 'duplicate') AS duplicate
+    FROM rows GROUP BY source_path, trace_id
+)
+SELECT source_path, sum(new)::BIGINT, sum(updated)::BIGINT, sum(duplicate)::BIGINT,
+       count(*) FILTER (updated > 0 AND new = 0)  -- a trace that is new in the file is not also updated
+FROM per_trace GROUP BY source_path
 """
 
 
@@ -64,7 +76,9 @@ def write_traces(store: Store, traces: pa.Table, classified: Classified, *, run_
     The last changed copy of a trace id wins; the contents it replaced are remembered in `superseded`.
     Raises StoreFullError, StoreBusyError.
     """
-    changed = traces.filter(pc.not_equal(classified.states, "duplicate"))
+    changed = traces
+    if classified.count("duplicate"):  # to filter is to copy all the texts
+        changed = traces.filter(pc.not_equal(classified.states, "duplicate"))
     if not len(changed):
         return
     kept = _last_copies(changed)
@@ -135,18 +149,25 @@ def _quarantine_table(lines: Sequence[QuarantinedLine]) -> pa.Table:
     )
 
 
-def counts_of(traces: pa.Table, classified: Classified, *, quarantined: int) -> IngestCounts:
-    """Lines of a record format by what became of them (there, a row is a line), and how many traces that makes."""
-    ids = traces.column("trace_id")
-    new_ids = ids.filter(pc.equal(classified.states, "new"))
-    updated_ids = ids.filter(pc.equal(classified.states, "updated"))
-    updated_before = updated_ids.filter(pc.invert(pc.is_in(updated_ids, value_set=new_ids.combine_chunks())))
-    return IngestCounts(
-        read=len(classified.states) + quarantined,
-        new=len(new_ids),
-        updated=len(updated_ids),
-        duplicate=classified.count("duplicate"),
-        quarantined=quarantined,
-        new_traces=len(new_ids),
-        updated_traces=pc.count_distinct(updated_before).as_py(),
-    )
+def counts_by_path(
+    traces: pa.Table, classified: Classified, *, quarantined: Mapping[str, int]
+) -> dict[str, IngestCounts]:
+    """Lines of a record format by file and what became of them (a row is a line), and how many traces that makes.
+
+    `quarantined`: lines by path. A file without any line is left out.
+    """
+    rows = traces.select(["source_path", "trace_id"]).append_column("state", classified.states)
+    with TABLE_ENGINES.connection() as connection:
+        connection.register("rows", rows)
+        found = connection.execute(_COUNT_BY_PATH).fetchall()
+    counts = {path: IngestCounts(read=lines, quarantined=lines) for path, lines in quarantined.items()}
+    for path, new, updated, duplicate, updated_traces in found:
+        counts[path] = counts.get(path, IngestCounts()) + IngestCounts(
+            read=new + updated + duplicate,
+            new=new,
+            updated=updated,
+            duplicate=duplicate,
+            new_traces=new,
+            updated_traces=updated_traces,
+        )
+    return counts

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from grader.records import QuarantinedLine
 from grader.store.connect import Store
 from grader.store.payload import read_payloads, remove_orphans
-from grader.store.write import classify, counts_of, write_quarantine, write_traces
+from grader.store.write import classify, counts_by_path, write_quarantine, write_traces
 from tests.tables import trace_table
 
 Copy = tuple[str, int]  # trace id, content hash
@@ -93,7 +93,11 @@ def test_counts_are_of_lines_and_of_traces(store: Store) -> None:
     keep(store, [("old", 1)])
     traces = table_of([("old", 2), ("new", 1), ("new", 2), ("new", 2)])
     with store.reading() as connection:
-        counts = counts_of(traces, classify(connection, traces), quarantined=3)
+        classified = classify(connection, traces)
+    (path,) = set(traces["source_path"].to_pylist())
+    by_path = counts_by_path(traces, classified, quarantined={path: 3, "other": 1})
+    assert (by_path["other"].read, by_path["other"].quarantined) == (1, 1)
+    counts = by_path[path]
     assert (counts.read, counts.new, counts.updated, counts.duplicate, counts.quarantined) == (7, 1, 2, 1, 3)
     assert (counts.new_traces, counts.updated_traces) == (1, 1)
 
