@@ -25,7 +25,7 @@ def by_day(days: Sequence[tuple[date, int]], palette: Palette) -> go.Figure:
         hovertemplate="%{y:,}",
     )
     chart.update_layout(bargap=0.25, showlegend=False)
-    chart.update_xaxes(tickformat="%-d %b", hoverformat="%a %-d %b %Y", nticks=8)
+    chart.update_xaxes(tickformat="%-d %b", hoverformat="%a %-d %b %Y", nticks=7, tickangle=0)
     chart.update_yaxes(title_text="Critical traces a day", rangemode="tozero", tickformat=",d")
     return chart
 

@@ -241,4 +241,4 @@ def _draw_marks(chart: go.Figure, marks: Sequence[Mark], palette: Palette, *, da
 
 def _style_days(chart: go.Figure, days: Sequence[Day]) -> None:
     if days:
-        chart.update_xaxes(tickformat="%-d %b", hoverformat="%a %-d %b %Y", nticks=12)
+        chart.update_xaxes(tickformat="%-d %b", hoverformat="%a %-d %b %Y", nticks=7, tickangle=0)

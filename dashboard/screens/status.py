@@ -56,6 +56,11 @@ def table(title: str, caption: str, columns: Mapping[str, Sequence[object]], emp
     page.section(title, empty if is_empty else caption)
     if is_empty:
         return
+    counts = {
+        name: st.column_config.NumberColumn(format="localized")
+        for name, values in columns.items()
+        if isinstance(values[0], int)
+    }
     wide = {
         name: st.column_config.TextColumn(width="large") for name in ("Message", "Meaning", "Reason", "Newest message")
     }
@@ -63,7 +68,7 @@ def table(title: str, caption: str, columns: Mapping[str, Sequence[object]], emp
         dict(columns),
         hide_index=True,
         height="content" if len(next(iter(columns.values()))) <= MOST_RUNS else 420,
-        column_config=wide,
+        column_config={**counts, **wide},
         placeholder=numbers.UNKNOWN,
         alt=title,
     )

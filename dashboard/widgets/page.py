@@ -113,7 +113,7 @@ def kpi_cards(kpis: Sequence[Kpi]) -> None:
                     kpi.label,
                     kpi.value,
                     kpi.delta.replace(numbers.MINUS, "-") if kpi.delta else None,
-                    delta_description="within the interval" if kpi.may_be_noise else None,
+                    delta_description="may be noise" if kpi.may_be_noise else None,
                     delta_color="off" if kpi.may_be_noise else colours[kpi.rising_is],  # type: ignore[arg-type]
                     help=kpi.help,
                 )

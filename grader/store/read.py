@@ -6,6 +6,7 @@ is grouped or sorted outside SQL. The siblings `read_*.py` hold the questions of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -71,8 +72,14 @@ class Release:
     first_seen_at: datetime
 
 
-# The tables that `condition` speaks of; a grade without its trace cannot be shown and does not count.
-GRADED_TRACES = "grades g JOIN traces t ON t.trace_id = g.trace_id"
+def graded(*parts_of_query: str) -> str:
+    """The tables behind a query over grades `g` and traces `t`: the traces only where a part speaks of them.
+
+    At a million traces the join costs 0.1 s and more, the grades alone 0.04 s. Every grade has its trace.
+    """
+    needs_traces = any(re.search(r"\bt\.", part) for part in parts_of_query)
+    return "grades g JOIN traces t ON t.trace_id = g.trace_id AND t.day = g.day" if needs_traces else "grades g"
+
 
 _CONDITIONS: tuple[tuple[str, str], ...] = (
     ("agents", "list_contains($agents, coalesce(t.agent, ''))"),
@@ -93,7 +100,7 @@ _CONDITIONS: tuple[tuple[str, str], ...] = (
 
 
 def condition(wanted: TraceFilter) -> tuple[str, dict[str, Any]]:
-    """`wanted` as a WHERE condition over GRADED_TRACES, and the values that it binds."""
+    """`wanted` as a WHERE condition over grades `g` and traces `t` (see `graded`), and the values that it binds."""
     parts = ["g.day BETWEEN $first AND $last"]
     values: dict[str, Any] = {"first": wanted.first, "last": wanted.last}
     for name, sql in _CONDITIONS:

@@ -10,7 +10,8 @@ import duckdb
 from grader.records import GradeState
 from grader.store.read import TraceFilter, condition, rows
 
-_ALERTED = "alerts a JOIN grades g ON g.trace_id = a.trace_id JOIN traces t ON t.trace_id = a.trace_id"
+_ALERTED = """alerts a JOIN grades g ON g.trace_id = a.trace_id AND g.day = a.day
+              JOIN traces t ON t.trace_id = a.trace_id AND t.day = a.day"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

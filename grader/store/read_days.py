@@ -11,7 +11,7 @@ import orjson
 
 from grader.records import CriticalAlert, DayReport, DayToDay, Estimate, StateCounts
 from grader.stats.quality import STRATUM_NAMES, StratumSample
-from grader.store.read import GRADED_TRACES, TraceFilter, condition, rows
+from grader.store.read import TraceFilter, condition, graded, rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +77,7 @@ def read_day_numbers(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter)
                      'judge_pending': count(*) FILTER (state = 'judge_pending'),
                      'judge_failed': count(*) FILTER (state = 'judge_failed'),
                      'not_judgeable': count(*) FILTER (state = 'not_judgeable')}} AS counts
-            FROM {GRADED_TRACES} WHERE {where} GROUP BY g.day ORDER BY g.day""",
+            FROM {graded(where)} WHERE {where} GROUP BY g.day ORDER BY g.day""",
         values,
     )
     return tuple(DayNumbers(**{**row, "counts": StateCounts(**row["counts"])}) for row in found)
@@ -94,7 +94,7 @@ def read_strata(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter) -> t
         f"""SELECT g.day, g.stratum, count(*) AS num_traces,
                    list(g.judge_score) FILTER (g.selected_because IS NOT NULL AND g.judge_score IS NOT NULL) AS scores,
                    count(*) FILTER (g.selected_because IS NOT NULL AND g.state = 'judge_failed') AS num_failed
-            FROM {GRADED_TRACES} WHERE {where} AND g.state <> 'not_judgeable' GROUP BY ALL ORDER BY g.day""",
+            FROM {graded(where)} WHERE {where} AND g.state <> 'not_judgeable' GROUP BY ALL ORDER BY g.day""",
         values,
     )
     days: dict[date, list[StratumSample]] = {}
@@ -112,7 +112,7 @@ def read_agent_shares(connection: duckdb.DuckDBPyConnection, wanted: TraceFilter
     found = rows(
         connection,
         f"""SELECT g.day AS date, coalesce(t.agent, '') AS agent, count(*) AS num_traces
-            FROM {GRADED_TRACES} WHERE {where} GROUP BY ALL ORDER BY date, agent""",
+            FROM {graded("t.agent")} WHERE {where} GROUP BY ALL ORDER BY date, agent""",
         values,
     )
     return tuple(AgentShare(**row) for row in found)

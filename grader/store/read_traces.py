@@ -9,7 +9,7 @@ from typing import Literal
 import duckdb
 
 from grader.records import GradeState, Status
-from grader.store.read import GRADED_TRACES, TraceFilter, condition, rows
+from grader.store.read import TraceFilter, condition, graded, rows
 
 Order = Literal["worst", "slowest", "turns", "tool_errors", "costliest", "newest"]
 
@@ -23,6 +23,15 @@ _KEYS: dict[Order, str] = {
     "newest": "-coalesce(epoch_us(t.started_at), -1)",
 }
 ORDERS: tuple[Order, ...] = tuple(_KEYS)
+
+
+_ROWS = """
+SELECT g.trace_id, g.day, g.final_score, g.rule_score_milli / 1000.0 AS rule_score, g.judge_score,
+       g.state::VARCHAR AS state, g.critical, g.alerts, t.agent, t.release, t.model, t.status::VARCHAR AS status,
+       t.started_at, t.duration_ms, t.num_turns, t.tool_errors, t.cost_usd, t.user_preview, t.answer_preview
+FROM (FROM grades WHERE trace_id IN (SELECT unnest($ids)) AND day IN (SELECT unnest($days))) g
+JOIN (FROM traces WHERE trace_id IN (SELECT unnest($ids)) AND day IN (SELECT unnest($days))) t USING (trace_id)
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,25 +82,21 @@ def read_traces(
 ) -> TraceList:
     """The first `limit` traces that `wanted` selects, in `order`."""
     where, values = condition(wanted)
+    key = _KEYS[order]
     # The order is found on keys alone, then the few rows are fetched: no wide row is ever sorted.
-    found = rows(
+    first_ones = rows(
         connection,
-        f"""WITH first_ones AS (
-                SELECT g.trace_id, {_KEYS[order]} AS key, g.rule_score_milli, count(*) OVER () AS num_matching
-                FROM {GRADED_TRACES} WHERE {where} ORDER BY key, g.rule_score_milli, g.trace_id LIMIT $limit)
-            SELECT f.num_matching, t.trace_id, g.day, g.final_score, g.rule_score_milli / 1000.0 AS rule_score,
-                   g.judge_score, g.state::VARCHAR AS state, g.critical, g.alerts, t.agent, t.release, t.model,
-                   t.status::VARCHAR AS status, t.started_at, t.duration_ms, t.num_turns, t.tool_errors, t.cost_usd,
-                   t.user_preview, t.answer_preview
-            FROM first_ones f JOIN grades g ON g.trace_id = f.trace_id JOIN traces t ON t.trace_id = f.trace_id
-            ORDER BY f.key, f.rule_score_milli, f.trace_id""",
+        f"""SELECT g.trace_id, g.day, {key} AS key FROM {graded(where, key)} WHERE {where}
+            ORDER BY key, g.rule_score_milli, g.trace_id LIMIT $limit""",
         {**values, "limit": limit},
     )
-    num_matching = found[0].pop("num_matching") if found else 0
-    for row in found:
-        row.pop("num_matching", None)
-        row["alerts"] = tuple(row["alerts"])
-    return TraceList(rows=tuple(TraceRow(**row) for row in found), num_matching=num_matching)
+    if not first_ones:
+        return TraceList(rows=(), num_matching=0)
+    (total,) = rows(connection, f"SELECT count(*) AS num_matching FROM {graded(where)} WHERE {where}", values)
+    ids = [row["trace_id"] for row in first_ones]
+    found = rows(connection, _ROWS, {"ids": ids, "days": list({row["day"] for row in first_ones})})
+    by_id = {row["trace_id"]: TraceRow(**{**row, "alerts": tuple(row["alerts"])}) for row in found}
+    return TraceList(rows=tuple(by_id[trace_id] for trace_id in ids), num_matching=total["num_matching"])
 
 
 def read_place(
@@ -102,7 +107,7 @@ def read_place(
     found = rows(
         connection,
         f"""WITH keyed AS (SELECT {{'a': {_KEYS[order]}, 'b': g.rule_score_milli, 'c': g.trace_id}} AS key
-                           FROM {GRADED_TRACES} WHERE {where}),
+                           FROM {graded(where, _KEYS[order])} WHERE {where}),
                  here AS (SELECT key FROM keyed WHERE key.c = $trace_id)
             SELECT count(*) FILTER (k.key < h.key) + 1 AS position, count(*) AS num_matching,
                    max(k.key) FILTER (k.key < h.key) AS previous, min(k.key) FILTER (k.key > h.key) AS next
