@@ -6,6 +6,7 @@ Without options: every part at full size, about ten minutes and 5 GB in the fold
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,6 +22,7 @@ from bench.spans import measure_spans
 from bench.whole import measure_whole
 
 Part = Callable[[], list[Result]]
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 PARTS = ("whole", "grading", "spans", "judge", "reads")
 
 
@@ -41,15 +43,25 @@ def parts_to_run(chosen: tuple[str, ...], folder: Path, *, quick: bool) -> Itera
             yield from table[name]
 
 
+def write_between_marks(page: Path, measured: str) -> None:
+    """Replaces what stands between BEGIN and END in `page`, and leaves its prose. ValueError without the marks."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{str(page)!r} has no lines {BEGIN!r} and {END!r} for the tables to stand between")
+    page.write_text(f"{before}{begin}\n\n{measured}\n{end}{after}", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--part", choices=PARTS, nargs="+", default=PARTS, help="measure only these")
     parser.add_argument("--quick", action="store_true", help="small sizes, in about a minute; goals are for full size")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "gradebook-bench")
-    parser.add_argument("--output", type=Path, help="also write the tables as Markdown to this file")
+    parser.add_argument("--output", type=Path, help="also put the tables into this page, between its marks")
     options = parser.parse_args()
+    command = f"python -m bench {' '.join(sys.argv[1:])}".strip()
     console = Console()
-    around = circumstances()
+    around = {"command": command} | circumstances()
     for name, value in around.items():
         console.print(f"{name}: {value}")
     pages = []
@@ -60,7 +72,7 @@ def main() -> None:
         pages.append(markdown_table(title, results))
     if options.output:
         facts = "\n".join(f"- {name}: {value}" for name, value in around.items())
-        options.output.write_text(facts + "\n\n" + "\n".join(pages), encoding="utf-8")
+        write_between_marks(options.output, f"{facts}\n\n" + "\n".join(pages))
 
 
 if __name__ == "__main__":
