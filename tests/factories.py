@@ -25,7 +25,7 @@ from grader.arrow import PREVIEW_CHARS, TRACE_SCHEMA
 from grader.readers.columns import spans_from_json
 from grader.records import CriticalAlert, DayReport, DayToDay, Estimate, QuarantinedLine, Span, StateCounts, ToolCall
 from grader.store.connect import Store
-from grader.store.grades import write_day
+from grader.store.grades import GradedDay, write_days
 from grader.store.write import classify, write_quarantine, write_traces
 
 FIRST_DAY = date(2026, 3, 1)
@@ -481,7 +481,7 @@ def _write_day(
             classified = classify(connection, table)
         write_traces(store, table, classified, run_id="run-1")
     report = _report(day, previous)
-    write_day(store, day, grades, report, run_id="run-1")
+    write_days(store, [GradedDay(day=day, grades=grades, report=report)], run_id="run-1")
     _write_judgements(store, day, kinds)
     return (day, report.avg_score) if report.avg_score is not None else previous
 

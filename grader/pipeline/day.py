@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -12,19 +13,21 @@ from grader.judge import CANARY, Budget, Judge, JudgeInput, JudgingSummary, esti
 from grader.pipeline.grading import candidates, combine, without_judgement
 from grader.pipeline.ingest import ProgressListener, quiet
 from grader.pipeline.journal import journal
-from grader.pipeline.report import day_report
+from grader.pipeline.report import day_report, day_strata
+from grader.pipeline.unwritten import Unwritten, UnwrittenDay
 from grader.readers.columns import tool_calls_from_json
 from grader.records import DayReport, JudgeFailure, Judgement
 from grader.rules import CompiledRules, compile_rules, grade_batch
 from grader.sampling import choose
 from grader.settings import JudgeSettings, Settings
 from grader.store.connect import Store
-from grader.store.days import StoredDay, read_day
-from grader.store.grades import report_json, write_day
+from grader.store.days import StoredDay, Strata, read_day
+from grader.store.grades import GRADES_PER_TRANSACTION, GradedDay, report_json, write_days
 from grader.store.judging import known_results
 from grader.store.payload import read_payloads
 
 BASE_COLUMNS = ("trace_id", "content_hash", "content_captured", "session_id", "duration_ms", "num_turns")
+UNWRITTEN_SECONDS = 5.0  # a graded day waits no longer than this for others to be stored with
 POOLED_DAYS = 7  # a quality estimate from few judged traces takes in the days before (STATISTICS.md section 2)
 PRICED_INPUTS = 32  # traces whose prompts tell what a call of the day costs
 INPUTS_PER_READ = 256  # traces whose texts are in memory at once while judging
@@ -57,6 +60,7 @@ class DayGrader:
     rules: CompiledRules
     judge: Judge | None
     progress: ProgressListener = quiet
+    unwritten: Unwritten = field(default_factory=Unwritten)
     canary_score: float | None = None  # None: not asked, or it gave no usable reply
     stopped_because: str | None = field(default=None)  # auth or billing: no further day asks the judge
 
@@ -66,16 +70,21 @@ class DayGrader:
         return cls(settings=settings, store=store, rules=compile_rules(settings.rules), judge=judge, progress=progress)
 
     def grade_day(self, day: date, *, run_id: str) -> DayResult:
-        """Grades every trace of `day`, keeps grades and alerts, and adds a report revision if anything changed."""
+        """Grades every trace of `day`, and adds a report revision if anything in it changed.
+
+        Days are stored a few at a time: `finish` stores the last ones.
+        """
         ruled = self._rule(day)
         judging = self._judge(ruled, run_id=run_id)
         grades = self._grades(day, ruled, asked=judging is not None)
+        strata = day_strata(grades)
         report = day_report(
             day,
             grades,
             sessions=ruled.stored.batch.column("session_id"),
-            previous=ruled.stored.previous,
-            earlier=ruled.stored.earlier,
+            previous=self.unwritten.previous(day, ruled.stored.previous),
+            strata=strata,
+            earlier=self.unwritten.earlier(day, ruled.stored.earlier, days=POOLED_DAYS - 1),
             settings=self.settings,
             rules_version=self.rules.version,
             judge_version=self._judge_version,
@@ -83,8 +92,21 @@ class DayGrader:
         unchanged = replace(report, revision=ruled.stored.revision)
         new_revision = report_json(unchanged) != ruled.stored.report
         report = replace(report, revision=ruled.stored.revision + 1) if new_revision else unchanged
-        write_day(self.store, day, grades, report if new_revision else None, run_id=run_id)
+        self._keep(GradedDay(day=day, grades=grades, report=report if new_revision else None), report, strata, run_id)
         return DayResult(report=report, new_revision=new_revision, following=ruled.stored.following, judging=judging)
+
+    def finish(self, *, run_id: str) -> None:
+        """Writes the days that are graded and not yet stored."""
+        if self.unwritten.days:
+            write_days(self.store, [waiting.graded for waiting in self.unwritten.days], run_id=run_id)
+        self.unwritten = Unwritten(since=time.monotonic())
+
+    def _keep(self, graded: GradedDay, report: DayReport, strata: Strata, run_id: str) -> None:
+        if self.unwritten.num_grades + len(graded.grades) > GRADES_PER_TRANSACTION:
+            self.finish(run_id=run_id)
+        self.unwritten.days.append(UnwrittenDay(graded=graded, report=report, strata=strata))
+        if time.monotonic() - self.unwritten.since > UNWRITTEN_SECONDS:
+            self.finish(run_id=run_id)
 
     def plan_day(self, day: date) -> tuple[int, int, float | None]:
         """(traces, calls the judge would get, their cost in USD or None where no price is set)."""

@@ -15,7 +15,7 @@ from grader.settings import Settings
 from grader.stats.intervals import clustered_mean, no_estimate, wilson
 from grader.stats.quality import FEW_JUDGED, METHOD, StratumSample, pool, stratified_mean
 from grader.stats.regression import day_to_day
-from grader.store.days import PreviousDay
+from grader.store.days import PreviousDay, Strata
 
 STRATA = (0, 1, 2)
 
@@ -26,15 +26,16 @@ def day_report(
     *,
     sessions: pa.Array,
     previous: PreviousDay | None,
-    earlier: Sequence[Sequence[StratumSample]],
+    strata: Strata,
+    earlier: Sequence[Strata],
     settings: Settings,
     rules_version: str,
     judge_version: str | None,
 ) -> DayReport:
     """The report of `day` from its grades (pipeline/grading.py `combine`) and the session of each row.
 
-    `earlier`: the strata of the days before, for a quality estimate where this day has few judged traces. Revision 0:
-    not stored yet.
+    `strata`: of this day (`day_strata`). `earlier`: of the days before, for a quality estimate where this day has few
+    judged traces. Revision 0: not stored yet.
     """
     summary = summarise(grades)
     return DayReport(
@@ -60,7 +61,7 @@ def day_report(
             clustered_mean(grades.column("final_score").to_numpy(), sessions), value=summary.avg_score
         ),
         pct_critical_interval=_per_cent(wilson(summary.num_critical, summary.num_traces)),
-        quality=_quality(grades, earlier=earlier, judged=judge_version is not None),
+        quality=_quality(strata, earlier=earlier, judge_version=judge_version),
         rules_version=rules_version,
         judge_version=judge_version,
         judge_provider=settings.judge.provider,
@@ -72,16 +73,21 @@ def _per_cent(share: Estimate) -> Estimate:
     return replace(share, value=value, low=low, high=high)
 
 
-def _quality(grades: pa.Table, *, earlier: Sequence[Sequence[StratumSample]], judged: bool) -> Estimate:
+def day_strata(grades: pa.Table) -> Strata:
+    """The strata of a day from its grades: judgeable traces, and the judge's scores of those drawn."""
+    return tuple(_sample(grades, stratum) for stratum in STRATA)
+
+
+def _quality(today: Strata, *, earlier: Sequence[Strata], judge_version: str | None) -> Estimate:
     """The mean judge score of all the day's traces, from those that were drawn and judged (STATISTICS.md section 2).
 
     Under FEW_JUDGED judged traces the `earlier` days are pooled in, and the estimate says so.
     """
-    if not judged:
-        return no_estimate("no judge is configured", n_missing=len(grades), method=METHOD)
-    today = [_sample(grades, stratum) for stratum in STRATA]
+    num_traces = sum(sample.num_traces for sample in today)
+    if judge_version is None:
+        return no_estimate("no judge is configured", n_missing=num_traces, method=METHOD)
     num_judged = sum(len(sample.scores) for sample in today)
-    if num_judged >= FEW_JUDGED or not earlier or not len(grades):
+    if num_judged >= FEW_JUDGED or not earlier or not num_traces:
         return stratified_mean(today)
     estimate = stratified_mean(pool([*earlier, today]))
     said = f"pooled over {len(earlier) + 1} days, since this day has only {num_judged} judged traces"

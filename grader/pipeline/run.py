@@ -170,6 +170,7 @@ def _grade_days(grader: DayGrader, days: Sequence[date], *, run_id: str, progres
         results.append(result)
         if result.new_revision and result.following is not None and result.following not in waiting:
             waiting = sorted([*waiting, result.following])
+    grader.finish(run_id=run_id)
     progress("grading", len(results), len(results))
     return results
 

@@ -14,6 +14,8 @@ from grader.stats.quality import StratumSample
 from grader.store.connect import Store
 from grader.store.judging import known_results
 
+Strata = tuple[StratumSample, ...]  # rule score under the limit, up to 1, exactly 1
+
 _DAYS_TO_GRADE = """
 WITH latest AS (
     SELECT date, num_traces FROM day_reports QUALIFY row_number() OVER (PARTITION BY date ORDER BY revision DESC) = 1
@@ -60,7 +62,7 @@ class StoredDay:
     failed: pa.Table  # trace_id, stage: its calls that failed
     previous: PreviousDay | None
     following: date | None  # the next reported day: its report compares itself with this one
-    earlier: tuple[tuple[StratumSample, ...], ...]  # the strata of the days before, oldest first
+    earlier: Mapping[date, Strata]  # of the days before that this judge version judged
     revision: int  # of the last report; 0: never reported
     report: str  # the last report as JSON text; "": never reported
 
@@ -174,8 +176,8 @@ def all_reports(connection: duckdb.DuckDBPyConnection) -> tuple[RecordedReport, 
 
 def earlier_strata(
     connection: duckdb.DuckDBPyConnection, day: date, *, days: int, judge_version: str | None
-) -> tuple[tuple[StratumSample, ...], ...]:
-    """The three strata of each of the `days` days before `day` that this judge version judged, oldest first."""
+) -> Mapping[date, Strata]:
+    """The three strata of each of the `days` days before `day` that this judge version judged."""
     rows = connection.execute(
         """SELECT day, stratum, count(*) FILTER (WHERE state <> 'not_judgeable'),
                   coalesce(list(judge_score ORDER BY trace_id)
@@ -190,7 +192,7 @@ def earlier_strata(
         (of_day, stratum): StratumSample(num_traces=num_traces, scores=scores, num_failed=failed)
         for of_day, stratum, num_traces, scores, failed in rows
     }
-    return tuple(
-        tuple(found.get((of_day, stratum), StratumSample(num_traces=0, scores=())) for stratum in range(3))
-        for of_day in sorted({of_day for of_day, _ in found})
-    )
+    return {
+        of_day: tuple(found.get((of_day, stratum), StratumSample(num_traces=0, scores=())) for stratum in range(3))
+        for of_day in {of_day for of_day, _ in found}
+    }

@@ -18,7 +18,7 @@ import pytest
 from grader.records import JudgeFailure, Judgement, QuarantinedLine
 from grader.store.connect import Store
 from grader.store.export import ExportFormat, ExportWhat, export_rows
-from grader.store.grades import write_day
+from grader.store.grades import GradedDay, write_days
 from grader.store.judging import write_results
 from grader.store.write import classify, write_quarantine, write_traces
 from tests.jobs.reports import a_report, an_empty_report
@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Store:
         write_traces(store, batch, classified, run_id="run")
     write_results(store, [JUDGEMENT], run_id="run")
     for report in (an_empty_report(), a_report()):
-        write_day(store, DAY, pa.Table.from_pylist([GRADE]), report, run_id="run")
+        write_days(store, [GradedDay(day=DAY, grades=pa.Table.from_pylist([GRADE]), report=report)], run_id="run")
     line = QuarantinedLine(reader="flat", path="x.jsonl", line=3, reason="no JSON", excerpt=HOSTILE)
     write_quarantine(store, [line], paths=["x.jsonl"], run_id="run")
     return store
