@@ -21,7 +21,7 @@ class UnwrittenDay:
 
 @dataclass(kw_only=True, slots=True)
 class Unwritten:
-    """Graded days in order. A run that is killed loses them, and the next one grades them again without a judge call."""
+    """Graded days in order. A killed run loses them, and the next one grades them again without a judge call."""
 
     days: list[UnwrittenDay] = field(default_factory=list)
     since: float = field(default_factory=time.monotonic)
