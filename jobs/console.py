@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -31,8 +32,13 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 def print_result(text: str) -> None:
-    """A result, as text."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """A result, as text. A reader that has seen enough (`| head`) is no failure."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered goes nowhere; Python would complain about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: object) -> None:

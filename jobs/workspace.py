@@ -46,7 +46,7 @@ def unexpected_errors_logged(folder: Path) -> Iterator[None]:
     """Turns an error that nobody foresaw into an UnexpectedError, its traceback appended to a log in `folder`."""
     try:
         yield
-    except (GradebookError, typer.TyperException, typer.Exit, typer.Abort, BrokenPipeError):
+    except (GradebookError, typer.TyperException, typer.Exit, typer.Abort):
         raise
     except Exception as error:
         path = _log(folder, error)
