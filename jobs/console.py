@@ -100,17 +100,18 @@ class _Bars:
 
 
 class _Lines:
-    """A line when a stage begins, when it ends, and now and then in between."""
+    """A line when a stage is first heard of, and one now and then."""
 
     def __init__(self) -> None:
-        self._stage = ""
+        self._stages: set[str] = set()
         self._next_at = 0.0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         now = time.monotonic()
-        if stage == self._stage and done != total and now < self._next_at:
+        if stage in self._stages and now < self._next_at:
             return
-        self._stage, self._next_at = stage, now + SECONDS_BETWEEN_LINES
+        self._stages.add(stage)
+        self._next_at = now + SECONDS_BETWEEN_LINES
         print_note(f"{stage}: {_amount(stage, done)}" + ("" if total is None else f" of {_amount(stage, total)}"))
 
 
