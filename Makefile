@@ -4,6 +4,7 @@
 #   make test                        all tests; those that need Chromium are skipped where there is none
 #   make check                       format, lint, types, import contracts and the quick tests, in under a minute
 #   make bench | screens | lock      measure | a picture of every screen | compile requirements.lock anew
+#   make picture                     the README's picture, from the graded demo in demo/
 
 PYTHON ?= $(firstword $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name; done))
@@ -11,7 +12,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 ARGS ?=
 
-.PHONY: setup demo test check lint quick bench screens lock
+.PHONY: setup demo test check lint quick bench screens picture lock
 
 setup: $(INSTALLED)
 
@@ -44,6 +45,9 @@ bench: setup
 
 screens: setup
 	$(BIN)/python -m tests.browser.screens $(ARGS)
+
+picture: setup
+	$(BIN)/python -m tests.browser.picture $(ARGS)
 
 lock: setup
 	$(BIN)/python -m pip install --quiet uv
