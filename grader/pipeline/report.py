@@ -13,8 +13,9 @@ from grader.pipeline.grading import summarise
 from grader.records import DayReport, Estimate
 from grader.settings import Settings
 from grader.stats.intervals import clustered_mean, no_estimate, wilson
-from grader.stats.quality import FEW_JUDGED, METHOD, StratumSample, pool, stratified_mean
+from grader.stats.quality import FEW_JUDGED, METHOD, pool, stratified_mean
 from grader.stats.regression import day_to_day
+from grader.stats.strata import StratumSample
 from grader.store.days import PreviousDay, Strata
 
 STRATA = (0, 1, 2)

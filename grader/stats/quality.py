@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student_t
 
 from grader.records import Estimate
 from grader.stats.intervals import CONFIDENCE, Floats, no_estimate
+from grader.stats.strata import STRATUM_NAMES, StratumSample
 
-STRATUM_NAMES = ("rule score under the limit", "rule score up to 1", "rule score 1")
 PRIOR_SDS = (0.38, 0.28, 0.28)  # standard deviations of judge scores by stratum, until recent days say otherwise
 PRIOR_WEIGHT = 3  # a prior standard deviation counts as so many judged traces
 FEW_JUDGED = 15  # under so many a day, screens show the pooled value of seven days and say so
 MUCH_MISSING = 0.05
 METHOD = "stratified by rule score, Wilson with effective n and t, 95 %"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StratumSample:
-    """What is known of one stratum of a day's judgeable traces."""
-
-    num_traces: int  # N_h: judged or not
-    scores: Sequence[float] | Floats  # judge scores, 0 to 1, of those judged
-    num_failed: int = 0  # chosen for the judge, but every call failed
 
 
 def stratified_mean(strata: Sequence[StratumSample], *, prior_sds: Sequence[float] = PRIOR_SDS) -> Estimate:

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from grader.arrow import NARROW_COLUMNS, PAYLOAD_COLUMNS
-from grader.stats.quality import StratumSample
+from grader.stats.strata import StratumSample
 from grader.store.connect import Store
 from grader.store.judging import known_results
 

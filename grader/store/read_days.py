@@ -10,7 +10,7 @@ import duckdb
 import orjson
 
 from grader.records import CriticalAlert, DayReport, DayToDay, Estimate, StateCounts
-from grader.stats.quality import STRATUM_NAMES, StratumSample
+from grader.stats.strata import STRATUM_NAMES, StratumSample
 from grader.store.read import TraceFilter, condition, graded, rows
 
 

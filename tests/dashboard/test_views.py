@@ -19,7 +19,7 @@ from dashboard.views.timeline import timeline
 from dashboard.views.trace import Content, conversation, cut, readable_message, steps
 from grader.records import GRADE_STATES, STATUSES, Estimate, RuleOutcome, Span, StateCounts
 from grader.settings import AgentRules, RulesSettings
-from grader.stats.quality import StratumSample
+from grader.stats.strata import StratumSample
 from grader.store.read import Release, TraceFilter
 from grader.store.read_days import AgentShare, DayNumbers, DayStrata
 from grader.store.read_trace import TraceGrade

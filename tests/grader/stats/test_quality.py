@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.stats.quality import StratumSample, pool, stratified_mean
+from grader.stats.quality import pool, stratified_mean
+from grader.stats.strata import StratumSample
 
 JUDGED = (
     [0.2, 0.9, 0.4, 0, 1, 0.8, 0.3, 0.1, 0.9, 0.5],
