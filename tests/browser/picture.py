@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.browser.app import ROOT, chromium, running_app, settled
+from tests.browser.app import ROOT, STARTUP_SECONDS, chromium, running_app, settled
 
 PICTURE = ROOT / "docs" / "images" / "overview.png"
 SIZE = {"width": 1360, "height": 900}
@@ -24,6 +24,7 @@ def main() -> None:
     with running_app(settings.absolute()) as address, chromium() as browser:
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(address)
+        page.wait_for_selector("[data-testid=stMain] h1", timeout=STARTUP_SECONDS * 1000)
         settled(page)
         page.screenshot(path=PICTURE)
     print(f"{PICTURE} is written")
