@@ -68,6 +68,7 @@ __all__ = [
 SETTINGS_FILE = "gradebook.toml"
 CONFIG_VARIABLE = "GRADEBOOK_CONFIG"
 ENV_PREFIX = "GRADEBOOK_"
+TOML_WORDS = {"tuple_type": "a list", "model_type": "a table", "mapping_type": "a table", "string_type": "text"}
 SHOWN_BY_NAME_ONLY = ("api_key_env",)  # where a key itself may have been written by mistake
 
 
@@ -161,7 +162,8 @@ def _parsed(variable: str, text: str, annotation: object) -> Any:
 
 def _sentence(path: Path, variables: Mapping[Location, str], errors: list[ErrorDetails]) -> str:
     """The first of Pydantic's errors in one sentence, and how many more there are."""
-    error = errors[0]
+    # An unknown key is often the mistyped form of one that is then missing: it tells more
+    error = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     location = error["loc"]
     more = f" ({len(errors) - 1} more after this one)" if len(errors) > 1 else ""
     variable = variables.get(location)
@@ -182,6 +184,8 @@ def _expected(error: ErrorDetails) -> str:
         return str(error["ctx"]["error"])
     if error["type"] == "string_pattern_mismatch":
         return f"text that matches {error['ctx']['pattern']}"
+    if error["type"] in TOML_WORDS:
+        return TOML_WORDS[error["type"]]
     return error["msg"].removeprefix("Input should be ").split(", unable")[0]
 
 

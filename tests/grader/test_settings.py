@@ -136,6 +136,19 @@ def test_the_judges_key_comes_from_the_named_variable_and_is_never_shown(tmp_pat
         pytest.param(
             '[rules]\nturns_limit = "many"\n', "rules.turns_limit is 'many': expected a valid integer", id="no number"
         ),
+        pytest.param("[rules]\nturns_limit = true\n", "rules.turns_limit is True: expected a value of", id="true"),
+        pytest.param(
+            f"[rules]\nturns_limit = {10**20}\n", "rules.turns_limit is 1000", id="a number that no column holds"
+        ),
+        pytest.param("[judge]\nseed = -99999999999\n", "judge.seed is -99999999999: expected a number up", id="seed"),
+        pytest.param('[[sources]]\npath = ""\n', "sources[1].path is ''", id="a source of no name"),
+        pytest.param(
+            '[[rules.custom]]\nname = "x"\nwen = "true"\nalert = "a"\n',
+            "unknown key 'wen' in [[rules.custom]] number 1: did you mean 'when'?",
+            id="the mistyped key, rather than the missing one",
+        ),
+        pytest.param('[sources]\npath = "a"\n', "sources cannot be used: expected a list", id="one table for a list"),
+        pytest.param('[day]\ntimezone = "localtime"\n', "day.timezone is 'localtime'", id="zone of no engine"),
         pytest.param("[rules]\nturns_limit = 1.5\n", "rules.turns_limit is 1.5: expected", id="not whole"),
         pytest.param(
             "[rules]\nlatency_limit_ms = nan\n",
@@ -160,8 +173,8 @@ def test_the_judges_key_comes_from_the_named_variable_and_is_never_shown(tmp_pat
         pytest.param(
             '[day]\ntimezone = "../etc/passwd"\n', "day.timezone is '../etc/passwd'", id="zone out of its tree"
         ),
-        pytest.param("sources = 3\n", "sources is 3: expected a valid tuple", id="no list"),
-        pytest.param('judge = "offline"\n', "judge is 'offline': expected a", id="no table"),
+        pytest.param("sources = 3\n", "sources is 3: expected a list", id="no list"),
+        pytest.param('judge = "offline"\n', "judge is 'offline': expected a table", id="no table"),
         pytest.param(
             "[judge.rubric]\nscale_min = 5\n", "judge.rubric cannot be used: expected 0 <= scale_min", id="no scale"
         ),
