@@ -22,7 +22,7 @@ from grader.pipeline.ingest_spans import SpanBatch, parse_spans, write_spans
 from grader.pipeline.sources import SourceFile
 from grader.readers import reader_for
 from grader.readers.contract import Chunk, RecordBatch, RecordReader, SpanReader
-from grader.readers.lines import read_chunks
+from grader.readers.lines import path_text, read_chunks
 from grader.records import IngestCounts, QuarantinedLine
 from grader.settings import DaySettings
 from grader.store.connect import Store
@@ -103,7 +103,7 @@ def ingest_files(
         ledger.quarantined.extend(parsed.quarantined)
         done_bytes += sum(len(chunk.data) for chunk in batch.chunks)
         progress("reading", done_bytes, total_bytes)
-    write_quarantine(store, ledger.quarantined, paths=[str(file.path) for file in files], run_id=run_id)
+    write_quarantine(store, ledger.quarantined, paths=[path_text(file.path) for file in files], run_id=run_id)
     return ledger
 
 
@@ -137,7 +137,7 @@ def _batch_bytes(reader: RecordReader | SpanReader) -> int:
 
 def _chunks(files: Sequence[SourceFile], ledger: Ledger) -> Iterator[tuple[RecordReader | SpanReader, Chunk]]:
     for file in files:
-        path = str(file.path)
+        path = path_text(file.path)
         try:
             with file.path.open("rb") as opened:
                 head = opened.read(SNIFF_BYTES)

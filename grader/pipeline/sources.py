@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from grader.errors import SourceError
 from grader.settings import Settings, SourceSettings
 
+SHOWN_CHARS = 80
 _WILDCARDS = frozenset("*?[")
 
 
@@ -25,17 +27,29 @@ class SourceFile:
 def source_files(settings: Settings, sources: Sequence[SourceSettings]) -> tuple[SourceFile, ...]:
     """All files of `sources`, each once, in the order of the sources and by name within one.
 
-    A folder gives every regular file below it but hidden ones. A glob may match nothing: its files come later.
-    Raises SourceError for a plain path that does not exist or cannot be read.
+    A folder gives every regular file below it but hidden ones and the store's own. A glob may match nothing: its files
+    come later. Raises SourceError for a plain path that does not exist or cannot be read.
     """
     found: dict[Path, SourceFile] = {}
+    store_folder = settings.resolve(settings.store.path).absolute().parent
     for source in sources:
-        pattern = settings.resolve(Path(source.path).expanduser())
-        is_pattern = bool(_WILDCARDS & set(source.path)) and not pattern.exists()
-        paths = _glob(pattern) if is_pattern else _existing(pattern)
-        for path in paths:
+        for path in _paths(settings, source.path, store_folder):
             found.setdefault(path.absolute(), SourceFile(path=path, format=source.format))
     return tuple(found.values())
+
+
+def _paths(settings: Settings, text: str, store_folder: Path) -> Iterator[Path]:
+    try:
+        pattern = settings.resolve(Path(text).expanduser())
+        is_pattern = bool(_WILDCARDS & set(text)) and not pattern.exists()
+        paths = _glob(pattern) if is_pattern else _existing(pattern)
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, a home of nobody, a null
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SourceError(f"the source {text[:SHOWN_CHARS]!r} is no path ({reason}): give a file or folder") from None
+    fixed = Path(*itertools.takewhile(lambda part: not _WILDCARDS & set(part), pattern.absolute().parts))
+    if fixed not in store_folder.parents:
+        return paths
+    return (path for path in paths if store_folder not in path.absolute().parents)
 
 
 def _glob(pattern: Path) -> Iterator[Path]:

@@ -18,6 +18,11 @@ CHUNK_BYTES = 32 << 20
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
+def path_text(path: Path) -> str:
+    """`path` as text that every file and table can hold: bytes that are not UTF-8 become escapes."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def read_chunks(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
     """The lines of `path` in order, in chunks of at most `chunk_bytes` (more only where lines are that long).
 
@@ -32,7 +37,7 @@ def read_chunks(path: Path, *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk
         file.seek(start)
         first_line = 1
         for data in _whole_lines(file, chunk_bytes) if document is None else (document,):
-            yield Chunk(path=str(path), first_line=first_line, data=data, file_time=file_time)
+            yield Chunk(path=path_text(path), first_line=first_line, data=data, file_time=file_time)
             first_line += data.count(b"\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -187,6 +188,15 @@ def test_a_file_that_vanishes_is_quarantined(store: Store, folder: Path) -> None
     ledger = ingest_files(store, files, day=DaySettings(), run_id="run")
     assert lines(ledger.counts) == (2, 1, 0, 0, 1)
     assert "cannot be read (No such file or directory)" in ledger.quarantined[0].reason
+
+
+def test_a_file_whose_name_is_not_utf8_is_read(store: Store, folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9.jsonl")).write_text(flat("a") + "\nbroken\n")
+    for counts in ((2, 1, 0, 0, 1), (2, 0, 0, 1, 1)):
+        assert lines(ingest(store, folder).counts) == counts
+    with store.reading() as connection:
+        found = connection.execute("SELECT source_path FROM traces UNION ALL SELECT path FROM quarantine").fetchall()
+    assert found == [(str(folder / "caf\\xe9.jsonl"),)] * 2
 
 
 def test_the_day_is_that_of_the_start_in_the_configured_zone(store: Store, folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.errors import SourceError
 from grader.pipeline.sources import source_files
-from grader.settings import Settings, SourceSettings
+from grader.settings import Settings, SourceSettings, StoreSettings
 
 
 @pytest.fixture
@@ -40,6 +40,36 @@ def names(root: Path, *sources: str) -> list[str]:
 )
 def test_files(root: Path, sources: list[str], expected: list[str]) -> None:
     assert names(root, *sources) == expected
+
+
+@pytest.mark.parametrize("source", [".", "**", "**/*", "d*"])
+def test_the_stores_own_files_are_no_traces(root: Path, source: str) -> None:
+    (root / "data/payload").mkdir(parents=True)
+    for name in ("data/gradebook.duckdb", "data/metrics.jsonl", "data/payload/x.parquet"):
+        (root / name).write_text("{}\n")
+    found = names(root, source)
+    assert "deep/c.jsonl" in found
+    assert not [name for name in found if name.startswith("data/")]
+
+
+def test_traces_that_lie_beside_the_store_are_read(root: Path) -> None:
+    settings = Settings(root=root, store=StoreSettings(path=Path("gradebook.duckdb")))
+    for source in (".", "deep", "**/c.jsonl"):
+        files = source_files(settings, [SourceSettings(path=source)])
+        assert root / "deep/c.jsonl" in [file.path for file in files]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        pytest.param("~nobody-of-this-name/a", "home directory", id="a home of nobody"),
+        pytest.param("a" * 5000, "File name too long", id="too long"),
+        pytest.param("a\0b", "does not exist", id="a null character"),
+    ],
+)
+def test_what_is_no_path_is_a_sentence(root: Path, source: str, reason: str) -> None:
+    with pytest.raises(SourceError, match=reason):
+        names(root, source)
 
 
 def test_an_absolute_path_is_taken_as_it_is(root: Path) -> None:
