@@ -61,6 +61,7 @@ def grade(
     as_json: JsonOption = False,
 ) -> int:
     """Read the configured sources, grade, report, alert. Without a day: every day that changed."""
+    from grader.judge import why_no_judge
     from grader.pipeline.run import plan, run_grade
     from jobs.daily import notify_of
 
@@ -72,6 +73,9 @@ def grade(
             else:
                 run = run_grade(settings, selection=selection, progress=progress)
         if dry_run:
+            reason = why_no_judge(settings.judge, settings.judge_api_key)
+            if reason is not None:
+                print_note(f"{reason} Until there is one these traces wait.")
             if as_json:
                 print_json({"days": days})
             else:

@@ -65,7 +65,8 @@ def plan_text(days: Sequence[PlannedDay]) -> str:
     costs = [day.cost_usd for day in days]
     known = [cost for cost in costs if cost is not None]
     total = f"about {sum(known):.4f} USD" if known and len(known) == len(costs) else "cost not known (no price is set)"
-    return f"{_text(table)}{sum(day.num_to_judge for day in days):,} judge calls, {total}. Nothing was graded.\n"
+    calls = _number(sum(day.num_to_judge for day in days), "judge call")
+    return f"{_text(table)}{calls}, {total}. Nothing was graded.\n"
 
 
 def status_text(status: StatusReport) -> str:
@@ -80,7 +81,7 @@ def status_text(status: StatusReport) -> str:
         f"To grade  {_days(status)}",
         f"Critical  {status.critical:,}",
         f"Failed    {_failures(status)}",
-        f"Unread    {status.quarantined_lines:,} lines in quarantine",
+        f"Unread    {_number(status.quarantined_lines, 'line')} in quarantine",
         *(
             f"          {found.lines:,} × {found.reason} (first: {found.example})"
             for found in status.quarantine_reasons
@@ -106,9 +107,13 @@ def status_text(status: StatusReport) -> str:
 def lines_sentence(counts: IngestCounts) -> str:
     """read = new + updated + duplicate + quarantined, as a sentence."""
     return (
-        f"{counts.read:,} lines read: {counts.new:,} new, {counts.updated:,} updated, "
+        f"{_number(counts.read, 'line')} read: {counts.new:,} new, {counts.updated:,} updated, "
         f"{counts.duplicate:,} duplicate, {counts.quarantined:,} quarantined."
     )
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _states(graded: StateCounts) -> str:
@@ -126,7 +131,7 @@ def _days(status: StatusReport) -> str:
     days = status.days_to_grade
     if not days:
         return "nothing"
-    return f"{len(days)} day(s), {days[0]} to {days[-1]}: run 'gradebook grade'"
+    return f"{_number(len(days), 'day')}, {days[0]} to {days[-1]}: run 'gradebook grade'"
 
 
 def _failures(status: StatusReport) -> str:

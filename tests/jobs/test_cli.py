@@ -128,6 +128,9 @@ def test_a_dry_run_says_what_would_be_asked_and_grades_nothing(
     assert ended.code == 0
     planned = {day["date"]: (day["num_traces"], day["num_to_judge"]) for day in ended.object["days"]}
     assert planned == {FIRST: (2, 2), SECOND: (3, 2)}  # the audit takes at least 30 a day; one has no content
+    monkeypatch.delenv("GRADEBOOK_JUDGE__PROVIDER")
+    assert "No judge is configured" in called(capsys, "grade", "--dry-run", "--all", "-c", config).err
+    monkeypatch.setenv("GRADEBOOK_JUDGE__PROVIDER", "offline")
     status = called(capsys, "status", "--json", "-c", config).object
     assert sum(status["graded"].values()) == 0
     assert status["num_traces"] == 5
