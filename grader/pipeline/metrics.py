@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from grader.store.connect import translated_errors
+from grader.store.connect import opening, translated_errors
 from grader.store.days import RecordedReport
 
 METRICS_SCHEMA_VERSION = 1
@@ -21,11 +21,13 @@ METRICS_SCHEMA_VERSION = 1
 def sync_metrics(path: Path, reports: Iterable[RecordedReport]) -> int:
     """Appends a line for each of `reports` (oldest first) that `path` lacks; returns how many.
 
-    A torn last line of an earlier crash is removed first. Each line is one write. Raises StoreFullError.
+    A torn last line of an earlier crash is removed first. Each line is one write. Raises StoreFullError, StoreError
+    where the file cannot be opened.
     """
     with translated_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o664)
+        with opening(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o664)
         try:
             present = _heal_and_read(descriptor)
             added = 0

@@ -17,7 +17,7 @@ from typing import Literal
 
 from grader.errors import GradebookError, RunActiveError
 from grader.records import IngestCounts
-from grader.store.connect import Store
+from grader.store.connect import Store, opening
 
 RunKind = Literal["ingest", "grade"]
 
@@ -39,8 +39,9 @@ def active_run(store: Store, kind: RunKind, *, scheduled_for: date | None = None
 
     Raises RunActiveError when another process runs, or when `scheduled_for` was already done.
     """
-    store.folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(store.path.with_name(store.path.name + ".run"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
+    with opening(store.folder):
+        store.folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(store.path.with_name(store.path.name + ".run"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -53,12 +54,18 @@ def active_run(store: Store, kind: RunKind, *, scheduled_for: date | None = None
         try:
             yield run
         except BaseException as error:
-            run.message = str(error) if isinstance(error, GradebookError) else f"{type(error).__name__}: {error}"
+            run.message = _why_ended(error)
             _end_quietly(store, run)
             raise
         _end(store, run, "done_with_failures" if run.failures else "done")
     finally:
         os.close(lock)
+
+
+def _why_ended(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return str(error) if isinstance(error, GradebookError) else f"{type(error).__name__}: {error}"
 
 
 def _begin(store: Store, run: Run, kind: RunKind, scheduled_for: date | None) -> None:

@@ -95,10 +95,8 @@ class Store:
         The caller begins and commits. Never call a model or parse a file inside: others wait.
         Raises StoreBusyError, StoreDamagedError, StoreNewerError, StoreFullError.
         """
-        try:
+        with opening(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _of_os_error(error, self.folder) from error
         with self._locked(exclusive=True), self._connected(read_only=False) as connection:
             _migrate(connection, self.path)
             yield connection
@@ -111,6 +109,11 @@ class Store:
     def _connected(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
         # The file is attached to an engine in memory: opening it directly from many threads while Arrow tables are
         # registered fails now and then in DuckDB 2.0.1 (DESIGN.md section 12).
+        if "?" in str(self.path):  # DuckDB takes what follows for parameters, and puts its log elsewhere
+            raise StoreError(
+                f"the store {str(self.path)!r} cannot be used (DuckDB opens no path with '?'): rename the folder, or "
+                "set store.path to another place"
+            )
         with translated_errors(self.path), FILE_ENGINES.connection() as connection:
             name = str(self.path).replace("'", "''")
             connection.execute(f"ATTACH '{name}' AS store {'(READ_ONLY)' if read_only else ''}")
@@ -139,10 +142,8 @@ class Store:
 
     def _open_lock_file(self, suffix: str) -> int:
         path = self.path.with_name(self.path.name + suffix)
-        try:
+        with opening(path):
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
-        except OSError as error:
-            raise _of_os_error(error, path) from error
 
     def _flock(self, descriptor: int, operation: int, deadline: float) -> None:
         while True:
@@ -157,6 +158,15 @@ class Store:
                 time.sleep(random.uniform(*LOCK_POLL_SECONDS))  # noqa: S311 - spreads waiters, guards nothing
             else:
                 return
+
+
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """Turns whatever stops `path` from being made or opened into a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise _of_os_error(error, path) from error
 
 
 @contextmanager

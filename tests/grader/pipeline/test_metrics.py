@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.errors import StoreError
 from grader.pipeline.metrics import METRICS_SCHEMA_VERSION, sync_metrics
 from grader.store.days import RecordedReport
 
@@ -74,3 +75,10 @@ def test_a_strange_line_is_left_alone(tmp_path: Path) -> None:
     sync_metrics(path, [report(1)])
     assert path.read_text().splitlines()[:3] == ["# a note of the operator", "[1]", '{"other": 1}']
     assert json.loads(path.read_text().splitlines()[3])["date"] == "2026-11-01"
+
+
+def test_a_path_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for path in (tmp_path, tmp_path / "file" / "metrics.jsonl"):
+        with pytest.raises(StoreError, match="cannot be opened"):
+            sync_metrics(path, [report(1)])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import RunActiveError, SourceError
+from grader.errors import RunActiveError, SourceError, StoreError
 from grader.pipeline.runs import active_run, note_counts
 from grader.records import IngestCounts
 from grader.store.connect import Store
@@ -96,3 +96,16 @@ def test_a_killed_run_frees_the_lock_and_is_called_killed(store: Store) -> None:
     with active_run(store, "grade", scheduled_for=date(2026, 11, 1)):
         pass
     assert [state for _, state, _ in rows(store)] == ["killed", "done"]
+
+
+def test_an_interrupted_run_says_so(store: Store) -> None:
+    with pytest.raises(KeyboardInterrupt), active_run(store, "grade"):
+        raise KeyboardInterrupt
+    assert rows(store) == [("grade", "failed", "interrupted")]
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = Store(path=tmp_path / "file" / "data" / "x.duckdb")
+    with pytest.raises(StoreError, match="cannot be opened"), active_run(store, "grade"):
+        pass

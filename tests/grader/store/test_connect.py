@@ -209,3 +209,13 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be opened"), Store(path=tmp_path / "file" / "x.duckdb").writing():
         pass
+
+
+def test_a_path_that_duckdb_cannot_open_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no path with '\?'"), Store(path=tmp_path / "why?" / "x.duckdb").writing():
+        pass
+    odd = Store(path=tmp_path / "it's [a] *d{b,c} #1%20" / "x.duckdb")
+    with odd.writing() as connection:
+        connection.execute("INSERT INTO releases VALUES ('a', 'kept', now())")
+    with odd.reading() as connection:
+        assert connection.execute("SELECT release FROM releases").fetchall() == [("kept",)]
