@@ -25,6 +25,8 @@ from grader.store.connect import Store
 from grader.store.days import all_reports, days_to_grade, known_days
 from grader.store.payload import remove_orphans
 
+MOST_DAYS = 3660  # of a range with two ends: each of its days gets a report, also one without traces
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DaySelection:
@@ -153,10 +155,11 @@ def _selected_days(
             return known
         if selection.first is None and selection.last is None:
             return days_to_grade(connection, judge_available=judge_available, quiet_minutes=settings.day.quiet_minutes)
-    first = selection.first or min(known, default=selection.last)
-    last = selection.last or max(known, default=selection.first)
-    if first is None or last is None or first > last:
-        return ()
+    first, last = selection.first, selection.last
+    if first is None or last is None:  # one odd date must not make an open range centuries of empty days
+        return tuple(day for day in known if (first or day) <= day <= (last or day))
+    if (last - first).days >= MOST_DAYS:
+        raise UsageError(f"--from {first} --to {last} are more than {MOST_DAYS} days: grade them in parts")
     return tuple(first + timedelta(days=offset) for offset in range((last - first).days + 1))
 
 

@@ -130,6 +130,19 @@ def test_the_step_from_day_to_day(tmp_path: Path) -> None:
     assert second.regression.change == pytest.approx(-0.3)
 
 
+def test_an_open_range_is_of_the_days_that_are_known(tmp_path: Path) -> None:
+    write(tmp_path, "a.jsonl", flat("a"), flat("far", date(2199, 12, 31)))
+    settings = settings_of(tmp_path)
+    assert [day.date for day in grade(settings, DaySelection(first=date(1, 1, 1))).days] == [
+        DAY_ONE,
+        date(2199, 12, 31),
+    ]
+    assert [day.date for day in grade(settings, DaySelection(last=DAY_TWO)).days] == [DAY_ONE]
+    assert grade(settings, DaySelection(first=date(2200, 1, 1))).days == ()
+    with pytest.raises(UsageError, match="more than 3660 days: grade them in parts"):
+        grade(settings, DaySelection(first=DAY_ONE, last=date(2199, 12, 31)))
+
+
 def test_a_day_without_traces_has_no_averages(tmp_path: Path) -> None:
     write(tmp_path, "a.jsonl", flat("a"))
     run = grade(settings_of(tmp_path), DaySelection(first=DAY_ONE, last=DAY_TWO))
