@@ -20,7 +20,6 @@ from datetime import tzinfo
 
 import duckdb
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -178,8 +177,8 @@ def _zone_name(zone: tzinfo) -> str:
 
 def _is_flat(line: bytes) -> bool:
     try:
-        document = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        document = decode_line(line)  # as leniently as lines are read: a lone surrogate hides no file
+    except ReadError:
         return False
     if not isinstance(document, dict) or "trace_id" not in document or not _ONLY_OTHERS.isdisjoint(document):
         return False
