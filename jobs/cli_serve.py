@@ -15,7 +15,7 @@ from jobs.schedule import ScheduledJob, run_schedule
 from jobs.serve import DEFAULT_PORT, HOST, run_app, start_app, stop_app
 from jobs.settings_text import settings_template
 from jobs.tables import grade_text
-from jobs.workspace import ConfigOption, workspace
+from jobs.workspace import ConfigOption, unexpected_errors_logged, workspace
 
 PortOption = Annotated[int, typer.Option(help="Where the app listens on this machine.", min=1, max=65535)]
 HeadlessOption = Annotated[bool, typer.Option("--headless", help="Do not open a browser.")]
@@ -72,7 +72,8 @@ def _daily(settings: Settings) -> ScheduledJob:
 
     def job(scheduled_for: date) -> None:
         print_note(f"the run of {scheduled_for} begins")
-        with progress_shown() as progress:
+        folder = settings.resolve(settings.store.path).parent
+        with progress_shown() as progress, unexpected_errors_logged(folder):
             run = run_daily(settings, scheduled_for, note=print_note, progress=progress)
         print_note(grade_text(run).rstrip())
 

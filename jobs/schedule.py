@@ -10,6 +10,7 @@ import re
 import signal
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from types import FrameType
 from zoneinfo import ZoneInfo
 
 from apscheduler.events import EVENT_JOB_SUBMITTED, JobSubmissionEvent
@@ -116,42 +117,60 @@ class _Schedule:
         )
 
     def run(self, check_seconds: float) -> str | None:
+        before = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._plan(check_seconds)
+            self._note(f"next run: {self._trigger.get_next_fire_time(None, datetime.now(UTC)):%Y-%m-%d %H:%M %Z}")
+            self._scheduler.start()
+        except KeyboardInterrupt:
+            if self._scheduler.running:
+                self._scheduler.shutdown(wait=False)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return self._ended_because
+
+    def _plan(self, check_seconds: float) -> None:
         # With jobs in this thread, "submitted" comes after a job is done, and is the first moment to shut down.
         self._scheduler.add_listener(self._after_job, EVENT_JOB_SUBMITTED)
         self._scheduler.add_job(
             self._fire, self._trigger, id="daily", coalesce=True, misfire_grace_time=int(self._misfire.total_seconds())
         )
         self._scheduler.add_job(self._look, "interval", seconds=check_seconds, id="look", coalesce=True)
-        # Runs missed while no scheduler ran; a workspace that was never scheduled has missed nothing.
-        if last_scheduled_for(self._store) is not None:
-            self._scheduler.add_job(self._fire, id="missed", misfire_grace_time=None)
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            self._note(f"next run: {self._trigger.get_next_fire_time(None, datetime.now(UTC)):%Y-%m-%d %H:%M %Z}")
-            self._scheduler.start()
-        except KeyboardInterrupt:
-            self._scheduler.shutdown(wait=False)
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        return self._ended_because
+        self._scheduler.add_job(self._make_up, id="missed", misfire_grace_time=None)
 
-    def _fire(self) -> None:
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True  # APScheduler swallows what a job raises, interruptions too
+        raise KeyboardInterrupt
+
+    def _make_up(self) -> None:
+        """The run missed while no scheduler ran; a workspace that was never scheduled has missed nothing."""
+        self._fire(only_after_another=True)
+
+    def _fire(self, *, only_after_another: bool = False) -> None:
         try:
-            due = due_date(
-                self._trigger, now=datetime.now(UTC), last=last_scheduled_for(self._store), misfire=self._misfire
-            )
+            last = last_scheduled_for(self._store)
+            if last is None and only_after_another:
+                return
+            due = due_date(self._trigger, now=datetime.now(UTC), last=last, misfire=self._misfire)
             if due is not None:
                 self._job(due)
         except BusyError as error:
             self._note(f"{error}; trying again in {RETRY_SECONDS:g} seconds")
             again = datetime.now(UTC) + timedelta(seconds=RETRY_SECONDS)
             self._scheduler.add_job(
-                self._fire, "date", run_date=again, id="again", replace_existing=True, misfire_grace_time=None
+                self._fire,
+                "date",
+                kwargs={"only_after_another": only_after_another},
+                run_date=again,
+                id="again",
+                replace_existing=True,
+                misfire_grace_time=None,
             )
         except GradebookError as error:
             self._note(f"the scheduled run failed: {error}")
         except KeyboardInterrupt:
-            self._stopping = True
+            return  # _after_job ends the scheduler
 
     def _look(self) -> None:
         self._ended_because = self._check()
