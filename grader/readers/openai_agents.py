@@ -43,6 +43,10 @@ class OpenAIAgentsReader:
 
     def parse(self, document: object) -> Iterable[Fragment]:
         """One fragment per item. Yields every item that can be read, then raises ReadError if there was another."""
+        if lost := _lost_traces(document):
+            raise ReadError(
+                f"holds no span, and says that its recorder lost {lost} trace{'s' if lost > 1 else ''} before it"
+            )
         unreadable: list[str] = []
         for item in _items(document):
             if not isinstance(item, Mapping):
@@ -67,6 +71,14 @@ def _items(document: object) -> Iterable[object]:
         data = document.get("data")
         return data if isinstance(data, list) else (document,)
     raise ReadError(f"found {type(document).__name__}, expected an object of the OpenAI Agents SDK")
+
+
+def _lost_traces(document: object) -> int:
+    """How many traces our capture processor says it lost, in a line that says nothing else (capture/line.py)."""
+    if not isinstance(document, Mapping) or document.get("data") != []:
+        return 0
+    capture = document.get("capture")
+    return as_count(capture.get("lost_traces")) or 0 if isinstance(capture, Mapping) else 0
 
 
 def _has_ids(item: Item) -> bool:

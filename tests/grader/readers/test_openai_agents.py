@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from grader.capture.line import line_bytes
 from grader.errors import ReadError
 from grader.readers.openai_agents import OpenAIAgentsReader
 from grader.records import Trace
@@ -149,6 +150,22 @@ def test_what_can_be_read_of_a_body_is_given_before_the_error() -> None:
         for fragment in READER.parse({"data": [HEAD, {"object": "trace.span"}, item("a", None, AGENT)]}):
             fragments.append(fragment)
     assert [len(fragment.spans) for fragment in fragments] == [0, 1]
+
+
+@pytest.mark.parametrize(("lost", "told"), [(1, "lost 1 trace before"), (3, "lost 3 traces before")])
+def test_a_line_that_only_tells_of_lost_traces_names_the_loss(lost: int, told: str) -> None:
+    with pytest.raises(ReadError, match=told):
+        list(READER.parse(json.loads(line_bytes((), {}, lost))))
+
+
+@pytest.mark.parametrize("capture", [None, [], {}, {"lost_traces": 0}, {"lost_traces": "many"}])
+def test_an_empty_line_without_a_loss_holds_nothing(capture: object) -> None:
+    assert list(READER.parse({"data": [], "capture": capture})) == []
+
+
+def test_a_line_with_spans_is_read_whatever_was_lost_before_it() -> None:
+    line = {"data": [HEAD, item("a", None, AGENT)], "capture": {"lost_traces": 2}}
+    assert len(list(READER.parse(line))) == 2
 
 
 @pytest.mark.parametrize("document", [None, 3, "x", {}, {"data": [1]}, [{"object": "other"}]])
