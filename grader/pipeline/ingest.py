@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from grader.errors import ReadError
+from grader.pipeline.collector import collector_paused
 from grader.pipeline.ingest_spans import SpanBatch, parse_spans, write_spans
 from grader.pipeline.sources import SourceFile
 from grader.readers import reader_for
@@ -94,15 +95,16 @@ def ingest_files(
     total_bytes = sum(_size(file) for file in files)
     done_bytes = 0
     progress("reading", 0, total_bytes)
-    for batch, parsed in _one_ahead(_batches(files, ledger), partial(_parse, zone=zone)):
-        if isinstance(parsed, RecordBatch):
-            _write_records(store, batch, parsed, ledger, run_id=run_id)
-        else:
-            for path, counts in write_spans(store, parsed, zone=zone, run_id=run_id).items():
-                ledger.add(path, batch.reader.name, counts)
-        ledger.quarantined.extend(parsed.quarantined)
-        done_bytes += sum(len(chunk.data) for chunk in batch.chunks)
-        progress("reading", done_bytes, total_bytes)
+    with collector_paused():
+        for batch, parsed in _one_ahead(_batches(files, ledger), partial(_parse, zone=zone)):
+            if isinstance(parsed, RecordBatch):
+                _write_records(store, batch, parsed, ledger, run_id=run_id)
+            else:
+                for path, counts in write_spans(store, parsed, zone=zone, run_id=run_id).items():
+                    ledger.add(path, batch.reader.name, counts)
+            ledger.quarantined.extend(parsed.quarantined)
+            done_bytes += sum(len(chunk.data) for chunk in batch.chunks)
+            progress("reading", done_bytes, total_bytes)
     write_quarantine(store, ledger.quarantined, paths=[path_text(file.path) for file in files], run_id=run_id)
     return ledger
 

@@ -6,7 +6,7 @@ that adds nothing is a duplicate.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -219,9 +219,15 @@ def _count(
         of_this_run = state == "new" or stored[trace_id].run_id == run_id
         for index in folds[trace_id].adding_lines:
             line_states[index] = "new" if of_this_run or line_states[index] == "new" else "updated"
-    counts: dict[str, IngestCounts] = defaultdict(IngestCounts)
+    lines: dict[str, Counter[str]] = defaultdict(Counter)
     for line, state in zip(batch.lines, line_states, strict=True):
-        counts[line.path] += IngestCounts(read=1, **{"quarantined" if line.quarantined else state: 1})
-    for path in counts:
-        counts[path] += IngestCounts(new_traces=new_traces[path], updated_traces=updated_traces[path])
-    return counts
+        lines[line.path]["quarantined" if line.quarantined else state] += 1
+    return {
+        path: IngestCounts(
+            read=states_of_lines.total(),
+            new_traces=new_traces[path],
+            updated_traces=updated_traces[path],
+            **states_of_lines,
+        )
+        for path, states_of_lines in lines.items()
+    }

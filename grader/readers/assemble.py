@@ -7,11 +7,11 @@ together is decided here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from grader.readers.contract import TraceHead
 from grader.readers.conversation import Conversation, read_conversation
-from grader.readers.facts import SpanFacts, facts_of
+from grader.readers.facts import facts_of
 from grader.readers.merge import merge_heads, merge_spans
 from grader.readers.run_end import run_status
 from grader.readers.tokens import levels_disagree, total_cost_usd, total_tokens
@@ -21,17 +21,18 @@ from grader.records import QualityNote, Source, Span, Status, ToolCall, Trace
 __all__ = ["assemble", "merge_heads", "merge_spans"]
 
 _NO_HEAD = TraceHead()
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def assemble(trace_id: str, head: TraceHead | None, spans: Sequence[Span], source: Source) -> Trace:
     """The trace that `spans` (each id once) and what the exporter said of it as a whole make."""
     known = head or _NO_HEAD
     tree = SpanTree(spans)
-    facts = [facts_of(span) for span in tree.tops + tree.spans]  # what a top says of the trace counts first
     conversation = read_conversation(known, tree)
     status = run_status(known, tree, conversation)
     tools, tool_errors = _tools(known, tree, conversation)
     started_at, ended_at, duration_ms, notes = _times(tree)
+    input_tokens, output_tokens = total_tokens(tree)
     captured = _content_captured(known, tree, conversation, status)
     if not captured:
         notes.append("no_content")
@@ -41,9 +42,9 @@ def assemble(trace_id: str, head: TraceHead | None, spans: Sequence[Span], sourc
         trace_id=trace_id,
         source=source,
         name=known.name or _name(tree),
-        session_id=known.session_id or _first(fact.get("session") for fact in facts),
+        session_id=known.session_id or _first([facts.get("session") for facts in tree.facts]),
         agent=known.agent or _agent(tree),
-        release=known.release or _first(fact.get("release") for fact in facts),
+        release=known.release or _first([facts.get("release") for facts in tree.facts]),
         model=known.model or _model(tree),
         started_at=started_at,
         ended_at=ended_at,
@@ -56,10 +57,10 @@ def assemble(trace_id: str, head: TraceHead | None, spans: Sequence[Span], sourc
         final_output=conversation.final_output(status),
         content_captured=captured,
         tools_called=tools,
-        input_tokens=total_tokens(tree, "input_tokens"),
-        output_tokens=total_tokens(tree, "output_tokens"),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cost_usd=total_cost_usd(tree),
-        tags=_tags(known, facts),
+        tags=_tags(known, tree),
         spans=tuple(tree.spans),
         notes=tuple(notes),
     )
@@ -75,7 +76,8 @@ def _is_recognised(head: TraceHead, tree: SpanTree) -> bool:
 
 
 def _name(tree: SpanTree) -> str | None:
-    return _first(span.name for span in tree.roots)
+    """The name of a root; not of a model call, which is named after its model or its endpoint."""
+    return _first(span.name for span in tree.roots if span.kind != "model")
 
 
 def _agent(tree: SpanTree) -> str | None:
@@ -96,8 +98,8 @@ def _times(tree: SpanTree) -> tuple[datetime | None, datetime | None, float | No
     notes: list[QualityNote] = []
     if not tree.spans:
         return None, None, None, ["no_spans"]
-    started_at = min((span.started_at for span in tree.spans if span.started_at), default=None)
-    ended_at = max((span.ended_at for span in tree.spans if span.ended_at), default=None)
+    started_at = min([span.started_at for span in tree.spans if span.started_at], default=None)
+    ended_at = max([span.ended_at for span in tree.spans if span.ended_at], default=None)
     skewed = any(span.started_at and span.ended_at and span.ended_at < span.started_at for span in tree.spans)
     if started_at is None:
         notes.append("no_start")
@@ -109,7 +111,7 @@ def _times(tree: SpanTree) -> tuple[datetime | None, datetime | None, float | No
         notes.append("clock_skew")
     if skewed or started_at is None or ended_at is None or ended_at < started_at:
         return started_at, ended_at, None, notes
-    return started_at, ended_at, (ended_at - started_at).total_seconds() * 1000, notes
+    return started_at, ended_at, (ended_at - started_at) / _MILLISECOND, notes
 
 
 def _tools(
@@ -150,7 +152,7 @@ def _guardrails_triggered(head: TraceHead, tree: SpanTree) -> int | None:
 
 def tripped_spans(tree: SpanTree) -> Iterable[Span]:
     """Spans that a guardrail stopped, without those that only pass on what happened below them."""
-    tripped = [span for span in tree.spans if "tripped" in facts_of(span)]
+    tripped = tree.saying("tripped")
     passing_on = {above.span_id for span in tripped for above in tree.above(span)}
     return (span for span in tripped if span.span_id not in passing_on)
 
@@ -166,9 +168,9 @@ def _content_captured(head: TraceHead, tree: SpanTree, conversation: Conversatio
     return any(span.input is not None or span.output is not None for span in tree.spans)
 
 
-def _tags(head: TraceHead, facts: Sequence[SpanFacts]) -> dict[str, str]:
+def _tags(head: TraceHead, tree: SpanTree) -> dict[str, str]:
     tags: dict[str, str] = {}
-    for fact in reversed(facts):
-        tags.update(fact.get("tags", {}))
+    for facts in reversed(tree.facts):
+        tags.update(facts.get("tags", {}))
     tags.update(head.tags)
     return dict(sorted(tags.items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, tzinfo
 from operator import attrgetter
@@ -25,6 +25,7 @@ _call_values = attrgetter(*_CALL_FIELDS)
 _head_values = attrgetter(*_HEAD_FIELDS)
 _TIMES = ("started_at", "ended_at")
 _HASH_BYTES = 8
+_NO_TEXT = b"-1:"
 
 
 def traces_to_arrow(
@@ -66,9 +67,9 @@ def _span(values: dict[str, Any]) -> Span:
 def _row(trace: Trace, head: TraceHead | None, zone: tzinfo, file_times: Mapping[str, datetime]) -> tuple[object, ...]:
     """The values of one trace in the order of TRACE_SCHEMA."""
     started_at, answer, tools = trace.started_at, trace.final_output, trace.tools_called
-    head_json = None if head is None else encode(_object(_HEAD_FIELDS, _head_values(head)))
-    tools_json = None if tools is None else encode([_object(_CALL_FIELDS, _call_values(call)) for call in tools])
-    spans_json = encode([_object(_SPAN_FIELDS, _span_values(span)) for span in trace.spans]) if trace.spans else None
+    head_json = None if head is None else encode(*_objects(_HEAD_FIELDS, (_head_values(head),)))
+    tools_json = None if tools is None else encode(_objects(_CALL_FIELDS, map(_call_values, tools)))
+    spans_json = encode(_objects(_SPAN_FIELDS, map(_span_values, trace.spans))) if trace.spans else None
     filed_at = started_at or trace.ended_at or file_times[trace.source.path]
     return (
         trace.trace_id,
@@ -112,9 +113,9 @@ def _preview(text: str | None) -> str | None:
     return None if text is None else text[:PREVIEW_CHARS]
 
 
-def _object(names: tuple[str, ...], values: tuple[object, ...]) -> dict[str, object]:
-    """A record without the members that are not known: so a field that is added later changes no stored text."""
-    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+def _objects(names: tuple[str, ...], records: Iterable[tuple[object, ...]]) -> list[dict[str, object]]:
+    """Records without the members that are not known: so a field that is added later changes no stored text."""
+    return [{name: value for name, value in zip(names, values, strict=True) if value is not None} for values in records]
 
 
 def _content_hash(trace: Trace, head_json: str | None, tools_json: str | None, spans_json: str | None) -> int:
@@ -123,9 +124,7 @@ def _content_hash(trace: Trace, head_json: str | None, tools_json: str | None, s
     The texts are canonical (sorted keys, spans in their fixed order, nothing that is unknown), so the hash is the same
     in every process, and stays when a field is added that a trace has not.
     """
-    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
-    for text in (trace.trace_id, trace.user_message, trace.final_output, head_json, tools_json, spans_json):
-        part = b"" if text is None else text.encode("utf-8", "replace")
-        digest.update(b"%d:" % (-1 if text is None else len(part)))
-        digest.update(part)
-    return int.from_bytes(digest.digest(), "big")
+    texts = (trace.trace_id, trace.user_message, trace.final_output, head_json, tools_json, spans_json)
+    parts = (_NO_TEXT if text is None else text.encode("utf-8", "replace") for text in texts)
+    content = b"".join([part if part is _NO_TEXT else b"%d:%b" % (len(part), part) for part in parts])
+    return int.from_bytes(hashlib.blake2b(content, digest_size=_HASH_BYTES).digest(), "big")

@@ -100,7 +100,7 @@ def _root_output(tree: SpanTree) -> str | None:
 
 def _named_unknown(tree: SpanTree) -> tuple[str, ...]:
     """Tools that the framework said it does not have, once each time the model asked."""
-    spans = [span for span in tree.spans if "unknown_tool" in facts_of(span)]
+    spans = tree.saying("unknown_tool")
     passing_on = {above.span_id for span in spans for above in tree.above(span)}
     return tuple(facts_of(span)["unknown_tool"] for span in spans if span.span_id not in passing_on)
 

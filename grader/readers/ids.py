@@ -14,7 +14,7 @@ _PREFIXES = ("trace_", "tr-")  # Agents SDK, MLflow
 _HEX = re.compile(r"[0-9a-f]{32}|[0-9a-f]{16}")
 _SHORTENED_HEX = re.compile(r"0x([0-9a-f]{1,32})")  # Python's hex() drops leading zeros
 _BASE64_LENGTHS = (24, 12)  # of 16 and of 8 bytes
-_NO_ID = ("", "0" * 16, "0" * 32)  # how exporters write that there is none
+_NO_ID = frozenset(("", "0" * 16, "0" * 32))  # how exporters write that there is none
 
 
 def normalise_id(text: str) -> str:

@@ -10,7 +10,7 @@ records and metrics hold nothing of a trace and give no fragment.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from grader.errors import ReadError
@@ -48,8 +48,8 @@ class OTLPReader:
             if not isinstance(part, Mapping) or not any(key in part for key in _TOP_KEYS):
                 unreadable.append(f"found {_shape(part)}, expected an object with resourceSpans or resourceLogs")
                 continue
-            for raw_trace_id, span in (*_spans(part, unreadable), *_content_events(part)):
-                found.setdefault(raw_trace_id, []).append(span)
+            _add_spans(part, found, unreadable)
+            _add_content_events(part, found)
         for raw_trace_id, spans in found.items():
             yield Fragment(trace_id=normalise_id(raw_trace_id), spans=tuple(spans))
         if unreadable:
@@ -60,8 +60,8 @@ def _shape(part: object) -> str:
     return f"keys {sorted(map(str, part))[:5]!r}" if isinstance(part, Mapping) else type(part).__name__
 
 
-def _spans(part: Json, unreadable: list[str]) -> Iterator[tuple[str, Span]]:
-    """Every span with its trace id, as written."""
+def _add_spans(part: Json, found: dict[str, list[Span]], unreadable: list[str]) -> None:
+    """Adds every span under its trace id, as written."""
     for key in _SPAN_KEYS:
         for resource_spans in part.get(key) or ():
             facts = _resource_facts(resource_spans)
@@ -70,13 +70,13 @@ def _spans(part: Json, unreadable: list[str]) -> Iterator[tuple[str, Span]]:
                 for span in scope_spans.get("spans") or ():
                     trace_id, span_id = span.get("traceId"), span.get("spanId")
                     if trace_id and span_id and isinstance(trace_id, str) and isinstance(span_id, str):
-                        yield trace_id, _span(span, span_id, facts)
+                        found.setdefault(trace_id, []).append(_span(span, span_id, facts))
                     else:
                         unreadable.append(f"a span has traceId {trace_id!r} and spanId {span_id!r}, expected two ids")
 
 
-def _content_events(part: Json) -> Iterator[tuple[str, Span]]:
-    """Log records that hold the messages of a span, as partial spans with the id of their trace."""
+def _add_content_events(part: Json, found: dict[str, list[Span]]) -> None:
+    """Adds log records that hold the messages of a span, as partial spans."""
     for resource_logs in part.get("resourceLogs") or ():
         for scope_logs in resource_logs.get("scopeLogs") or ():
             for record in scope_logs.get("logRecords") or ():
@@ -86,7 +86,7 @@ def _content_events(part: Json) -> Iterator[tuple[str, Span]]:
                 if event == _CONTENT_EVENT and trace_id and span_id:
                     fields = genai.read({}, attributes, {})
                     if fields["input"] is not None or fields["output"] is not None:
-                        yield trace_id, Span(span_id=normalise_id(span_id), **fields)
+                        found.setdefault(trace_id, []).append(Span(span_id=normalise_id(span_id), **fields))
 
 
 def _span(span: Json, span_id: str, resource_facts: SpanFacts) -> Span:
@@ -147,7 +147,11 @@ def read_attributes(pairs: Any) -> Attributes:
     """OTLP's list of key and typed value as a plain dict. An empty value (`{}`, `"value": null`) is None."""
     try:
         return {
-            pair["key"]: value["stringValue"] if "stringValue" in (value := pair["value"]) else _value(value)
+            pair["key"]: value["stringValue"]
+            if "stringValue" in (value := pair["value"])
+            else int(value["intValue"])
+            if "intValue" in value
+            else _value(value)
             for pair in pairs or ()
         }
     except (KeyError, TypeError, AttributeError, ValueError):

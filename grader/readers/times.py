@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SMALLEST_NS = 10**17  # 1973 in ns, 5138 in µs: between the readings of one number lie centuries
 _SMALLEST_US = 10**14
 _SMALLEST_MS = 10**11
@@ -13,8 +14,8 @@ def from_unix_ns(value: object) -> datetime | None:
     """A time in nanoseconds since 1970, int or decimal string. None for missing, 0 ("not set") and unreadable."""
     try:
         microseconds = int(value) // 1000  # type: ignore[call-overload]  # what int() refuses is caught
-        return _from_microseconds(microseconds) if microseconds > 0 else None
-    except (TypeError, ValueError, OverflowError, OSError):
+        return _EPOCH + timedelta(0, 0, microseconds) if microseconds > 0 else None
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -42,11 +43,6 @@ def _from_number(value: object) -> datetime | None:
             microseconds = number
         else:
             microseconds = number * (1000 if number >= _SMALLEST_MS else 1_000_000)
-        return _from_microseconds(int(microseconds))
-    except (ValueError, OverflowError, OSError):
+        return _EPOCH + timedelta(microseconds=int(microseconds))
+    except (ValueError, OverflowError):
         return None
-
-
-def _from_microseconds(microseconds: int) -> datetime:
-    """Exact until 2106: up to there a double holds seconds with less than half a microsecond of error."""
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)

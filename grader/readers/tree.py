@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from grader.readers.facts import FACTS, facts_of
 from grader.records import Span
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -13,7 +14,10 @@ _ASIDE = ("tool", "guardrail", "evaluator")  # what happens below these is not t
 
 
 class SpanTree:
-    """Spans by start, then id. `tops` are the roots and the spans whose parent never arrived."""
+    """Spans by start, then id. `tops` are the roots and the spans whose parent never arrived.
+
+    `facts` are what the tops say of the trace, then what the other spans say, once where many say the same.
+    """
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = sorted(spans, key=_order)
@@ -21,8 +25,13 @@ class SpanTree:
         self.roots = [span for span in self.spans if span.parent_id is None]
         self.tops = [span for span in self.spans if span.parent_id not in self.by_id]
         self._above: dict[str, tuple[Span, ...]] = {}
+        said = [facts_of(span) for span in self.tops + self.spans if FACTS in span.attributes]
+        self.facts = list({id(facts): facts for facts in said}.values())
         models = [span for span in self.spans if span.kind == "model"]
-        holders = {above.span_id for span in models for above in self.above(span) if above.kind == "model"}
+        parents = {span.parent_id for span in self.spans}
+        holders = set()
+        if any(span.span_id in parents for span in models):
+            holders = {above.span_id for span in models for above in self.above(span) if above.kind == "model"}
         self.model_calls = [span for span in models if span.span_id not in holders]
         self._copies = self._seen_by_others() if holders else {}
 
@@ -40,6 +49,12 @@ class SpanTree:
             known = self._above[span.span_id] = tuple(ancestors)
         return known
 
+    def saying(self, fact: str) -> list[Span]:
+        """The spans whose facts hold `fact`."""
+        if not any(fact in facts for facts in self.facts):
+            return []
+        return [span for span in self.spans if fact in facts_of(span)]
+
     def _parent(self, span: Span) -> Span | None:
         return None if span.parent_id is None else self.by_id.get(span.parent_id)
 
@@ -53,7 +68,7 @@ class SpanTree:
     def copies(self, call: Span) -> tuple[Span, ...]:
         """The model call as every instrumentor that saw it wrote it down: `call`, then the model spans right around it
         that hold no other call."""
-        return self._copies.get(call.span_id) or (call,)
+        return self._copies.get(call.span_id, (call,)) if self._copies else (call,)
 
     def _seen_by_others(self) -> dict[str, tuple[Span, ...]]:
         calls_in = Counter(above.span_id for call in self.model_calls for above in self.above(call))

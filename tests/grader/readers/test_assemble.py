@@ -139,6 +139,24 @@ def test_quality_notes(spans: list[Span], duration_ms: float | None, note: str) 
     assert note in trace.notes
 
 
+def test_a_duration_is_exact_to_the_microsecond() -> None:
+    """16.266 s * 1000 is 16265.999999999998 in binary floats, and an alert would say so."""
+    assert trace_of(span("a", "agent", None, 0, 16.266)).duration_ms == 16266.0
+    assert trace_of(span("a", "agent", None, 0, 0.000_123)).duration_ms == 0.123
+
+
+@pytest.mark.parametrize(
+    ("spans", "name"),
+    [
+        pytest.param([span("checkout", "agent", None)], "checkout", id="an agent"),
+        pytest.param([span("gpt-4.1", "model", None)], None, id="a model call is named after its model"),
+        pytest.param([span("gpt-4.1", "model", None), span("run", "chain", None, 1, 2)], "run", id="the next root"),
+    ],
+)
+def test_the_name_of_a_trace_without_a_head(spans: list[Span], name: str | None) -> None:
+    assert trace_of(*spans).name == name
+
+
 def test_one_missing_end_is_left_out() -> None:
     trace = trace_of(AGENT, span("open", "tool", "agent", 3, None))
     assert (trace.duration_ms, trace.notes) == (10_000.0, ("no_content",))

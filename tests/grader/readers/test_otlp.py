@@ -240,6 +240,28 @@ def test_older_genai_names() -> None:
     assert span.output == '[{"content":"Hello","role":"assistant"}]'
 
 
+def test_a_newer_genai_name_counts_before_an_older_one_and_neither_is_kept_twice() -> None:
+    span = one_span(
+        {
+            "gen_ai.prompt": "old",
+            "gen_ai.input.messages": "new",
+            "gen_ai.completion": "only old",
+            "gen_ai.usage.input_tokens": None,
+            "gen_ai.usage.prompt_tokens": 5,
+            "gen_ai.operation.name": "chat",
+            "session.id": "old",
+            "gen_ai.conversation.id": "new",
+            "gen_ai.request.temperature": 0.5,
+        }
+    )
+    assert (span.input, span.output, span.input_tokens) == ("new", "only old", 5)
+    assert span.attributes == {"gen_ai.request.temperature": 0.5, "gradebook": {"session": "new"}}
+
+
+def test_an_operation_that_is_no_text_is_no_known_kind() -> None:
+    assert one_span({"gen_ai.operation.name": ["chat"]}).kind == "other"
+
+
 def test_openinference_messages_are_put_together() -> None:
     prefix = "llm.output_messages.0.message."
     span = one_span(
