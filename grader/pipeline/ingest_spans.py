@@ -121,9 +121,6 @@ def parse_spans(reader: SpanReader, chunks: Sequence[Chunk]) -> SpanBatch:
 
 
 def _lines_of(chunk: Chunk) -> Iterable[tuple[int, bytes]]:
-    if chunk.whole_document:
-        yield chunk.first_line, chunk.data
-        return
     for offset, text in enumerate(chunk.data.split(b"\n")):
         if text.strip():
             yield chunk.first_line + offset, text

@@ -25,7 +25,6 @@ class Chunk:
     first_line: int  # 1-based number of the first line in `data`
     data: bytes
     file_time: datetime  # mtime, UTC: stands in for the start of a trace that has no time at all
-    whole_document: bool = False  # `data` is one JSON document over several lines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
