@@ -37,8 +37,14 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The parts that start no process, server or store of their own: all others are left to `make test`.
+QUICK := tests/grader/rules tests/grader/stats tests/grader/readers/test_corpus.py tests/grader/readers/test_assemble.py \
+	tests/grader/readers/test_ids.py tests/grader/readers/test_times.py tests/grader/test_settings.py \
+	tests/grader/judge/test_prompt.py tests/grader/judge/test_rubric.py tests/grader/pipeline/test_metrics.py \
+	tests/grader/pipeline/test_sources.py tests/dashboard/test_views.py
+
 quick: setup
-	$(BIN)/python -m pytest -n auto -q -m "not slow and not browser"
+	$(BIN)/python -m pytest -n auto -q -m "not slow and not browser" $(QUICK)
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
